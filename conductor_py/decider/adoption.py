@@ -11,7 +11,7 @@ from conductor_py.decider.need import ChildState, ChildStateWanted
 from conductor_py.decider.operators import sub_workflow
 from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.decision import Send
-from conductor_py.model.event import Event, Operation
+from conductor_py.model.event import ChildRevived, Event, Operation
 from conductor_py.model.execution import Attempt
 from conductor_py.model.ids import ExecutionId, partition_of, task_id
 from conductor_py.model.status import TaskStatus, WorkflowStatus
@@ -20,11 +20,16 @@ ASKED_BY_PARENT = "revive:"
 """What the ids of retries begin with that a parent asks of its child."""
 
 
-def is_awaited(event: Event) -> bool:
-    """Tell whether the sender waits for what comes of it: then it must not be lost with whom it is
-    for.
-    """
+def is_asked_by_parent(event: Event) -> bool:
+    """Tell whether it is the retry of a child that its parent waits for."""
     return isinstance(event, Operation) and event.id.startswith(ASKED_BY_PARENT)
+
+
+def is_awaited(event: Event) -> bool:
+    """Tell whether it must not be lost when whom it is for leaves the store: the parent of a child
+    that it has retried waits for that, and a child that has begun anew counts on its parent.
+    """
+    return isinstance(event, ChildRevived) or is_asked_by_parent(event)
 
 
 def adopt(ws: Workspace, spot: Spot, before: Attempt, retries: int, *, resume: bool) -> None:

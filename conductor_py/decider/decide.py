@@ -32,11 +32,11 @@ from conductor_py.decider import (
 )
 from conductor_py.decider.generations import generations, jumping, revival, takeback, walks
 from conductor_py.decider.need import Missing, Need, Request
-from conductor_py.decider.operations import operate
+from conductor_py.decider.operations import give_up, operate
 from conductor_py.decider.operators import do_while, exclusive_join, fork_join_dynamic, sub_workflow
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.workspace import Execution, Limits, Spot, Step, Workspace
-from conductor_py.model.decision import Answer, Decision
+from conductor_py.model.decision import Decision
 from conductor_py.model.event import (
     RUN,
     Admitted,
@@ -105,9 +105,7 @@ def abandon(
         ending.pass_over_piece(ws)
     else:
         ending.cut(ws, WorkflowStatus.FAILED, reason, output={})
-    for event in events:
-        if isinstance(event, Operation):
-            ws.answers.append(Answer(operation=event.id, error="CONFLICT", message=reason))
+    give_up(ws, events, reason)
     with suppress(Missing):
         notices.collect_own(ws, execution.header, events)
     return ws.decision()

@@ -306,5 +306,10 @@ def tell_parent(ws: Workspace, reason: str | None, output: Document) -> None:
     ws.sends.append(Send(execution=header.parent, event=ended))
 
 
+def tell_parent_again(ws: Workspace) -> None:
+    """Tell the parent once more: it waits again, and nothing else will come of its child."""
+    tell_parent(ws, _ending(ws).reason, ws.raw_document("output"))
+
+
 def _ending(ws: Workspace) -> Ending:
     return ws.state("end", Ending) or Ending()

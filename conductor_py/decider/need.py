@@ -106,6 +106,15 @@ class ChildStateWanted:
 
 
 @dataclass(frozen=True, slots=True)
+class PresenceWanted:
+    """Whether an execution, of whatever partition, is in the store, brought back from the archive
+    if need be. Answer: ``True``, or anything else.
+    """
+
+    execution: str
+
+
+@dataclass(frozen=True, slots=True)
 class ChildState:
     """How a child stands: ``output`` and ``reason`` of its end, when it has ended."""
 
@@ -179,6 +188,7 @@ Request = (
     | CachedWanted
     | SinkWanted
     | ChildStateWanted
+    | PresenceWanted
 )
 
 

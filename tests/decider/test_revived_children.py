@@ -3,7 +3,12 @@
 import pytest
 
 from conductor_py.adapters.memory.store import MemoryExecutionStore
+from conductor_py.codec.event import dump_event
+from conductor_py.decider.generations import generations
+from conductor_py.decider.workspace import Workspace
 from conductor_py.errors import Conflict, NotFound
+from conductor_py.model.event import Operation
+from conductor_py.model.execution import Walk
 from conductor_py.model.ids import ExecutionId
 from conductor_py.model.requests import RerunRequest
 from conductor_py.ports.store import Commit, CommitReply, Outcome
@@ -396,25 +401,41 @@ def test_word_of_a_parent_that_a_later_one_has_overtaken_is_void(engine: MemoryE
     assert status_of(engine, started) == "RUNNING"
 
 
+def _leaves_before(
+    engine: MemoryEngine,
+    monkeypatch: pytest.MonkeyPatch,
+    gone: str,
+    told_by: str,
+    *,
+    archived: bool,
+) -> list[Outcome]:
+    """Have an execution leave the store before a commit that has a message for it; how that is
+    answered.
+    """
+    store = type(engine.ports.store)
+    commit = store.commit
+    outcomes: list[Outcome] = []
+
+    def remove_first(self: MemoryExecutionStore, order: Commit) -> CommitReply:
+        to = {message.execution for message in order.changes.messages}
+        if outcomes or order.execution != told_by or gone not in to:
+            return commit(self, order)
+        engine.engine.steering.remove(ExecutionId(gone), archive=archived)
+        reply = commit(self, order)
+        outcomes.append(reply.outcome)
+        return reply
+
+    monkeypatch.setattr(store, "commit", remove_first)
+    return outcomes
+
+
 @pytest.mark.parametrize("archived", [True, False])
 def test_child_that_leaves_between_its_parents_look_and_commit_is_looked_for_again(
     engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch, *, archived: bool
 ) -> None:
     """Its retry would reach nobody: the commit is refused (RECEIVER_GONE)."""
     root, child, _ = _family(engine)
-    store = type(engine.ports.store)
-    commit = store.commit
-    outcomes: list[Outcome] = []
-
-    def remove_first(self: MemoryExecutionStore, order: Commit) -> CommitReply:
-        if not outcomes and any(m.execution == child for m in order.changes.messages):
-            engine.engine.steering.remove(ExecutionId(child), archive=archived)
-            reply = commit(self, order)
-            outcomes.append(reply.outcome)
-            return reply
-        return commit(self, order)
-
-    monkeypatch.setattr(store, "commit", remove_first)
+    outcomes = _leaves_before(engine, monkeypatch, child, root, archived=archived)
     _retry(engine, root, resume=True)
     assert outcomes == [Outcome.RECEIVER_GONE]
     newest = tasks_of(engine, root, "s")[-1]["subWorkflowId"]
@@ -427,3 +448,89 @@ def test_child_that_leaves_between_its_parents_look_and_commit_is_looked_for_aga
     engine.settle()
     engine.run("z")
     assert status_of(engine, root) == "COMPLETED"
+
+
+@pytest.mark.parametrize("leaving", ["middle", "root"])
+def test_parent_that_leaves_before_it_hears_of_its_revived_child_is_brought_back(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch, leaving: str
+) -> None:
+    root, child, leaf = _family(engine)
+    gone, told_by = (child, leaf) if leaving == "middle" else (root, child)
+    outcomes = _leaves_before(engine, monkeypatch, gone, told_by, archived=True)
+    _retry(engine, leaf)
+    assert outcomes == [Outcome.RECEIVER_GONE]
+    assert {status_of(engine, each) for each in (root, child, leaf)} == {"RUNNING"}
+    engine.run("x")
+    engine.settle()
+    engine.run("z")
+    assert {status_of(engine, each) for each in (root, child, leaf)} == {"COMPLETED"}
+
+
+def test_child_whose_parent_was_deleted_meanwhile_goes_on_without_it(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, child, leaf = _family(engine)
+    outcomes = _leaves_before(engine, monkeypatch, child, leaf, archived=False)
+    _retry(engine, leaf)
+    assert outcomes == [Outcome.RECEIVER_GONE]
+    engine.run("x")
+    assert status_of(engine, leaf) == "COMPLETED"
+
+
+@pytest.mark.parametrize("looked", [True, False])
+def test_retry_does_not_wait_for_a_child_that_is_being_deleted(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch, *, looked: bool
+) -> None:
+    """The deletion is decided, and its effect not carried out yet: before the parent's look the
+    child counts as gone, after it the child says that it has ended.
+    """
+    root = engine.start(workflow("w", sub_workflow("s", workflow("c", simple("x")))))
+    engine.settle()
+    run_failing(engine, "x")
+    engine.settle()
+    child = task_of(engine, root, "s")["subWorkflowId"]
+    store, event = engine.ports.store, Operation(id="d", name="remove", arguments={})
+    commit = type(store).commit
+
+    def delete() -> None:
+        loaded = store.send(ExecutionId(child), "d", dump_event(event), "d", 3_000).loaded
+        engine.engine.executor.drive(loaded, "d")
+
+    def delete_first(self: MemoryExecutionStore, order: Commit) -> CommitReply:
+        if any(m.execution == child for m in order.changes.messages):
+            monkeypatch.undo()
+            delete()
+        return commit(self, order)
+
+    if looked:
+        monkeypatch.setattr(type(store), "commit", delete_first)
+    else:
+        delete()
+    _retry(engine, root, resume=True)
+    if looked:
+        assert status_of(engine, root) == "FAILED"
+    else:
+        assert task_of(engine, root, "s")["subWorkflowId"] != child
+        engine.run("x")
+        engine.settle()
+        assert status_of(engine, root) == "COMPLETED"
+
+
+def test_retry_that_a_child_cannot_decide_ends_the_task_that_waits_for_it(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = engine.start(workflow("w", sub_workflow("s", workflow("c", simple("x")))))
+    engine.settle()
+    run_failing(engine, "x")
+    engine.settle()
+    child, begin = task_of(engine, root, "s")["subWorkflowId"], generations.begin
+
+    def broken(ws: Workspace, walk: Walk, **more: str) -> None:
+        if ws.id == child:
+            raise RuntimeError("a defect")
+        begin(ws, walk, **more)
+
+    monkeypatch.setattr(generations, "begin", broken)
+    _retry(engine, root, resume=True)
+    assert [task["status"] for task in tasks_of(engine, root, "s")] == ["FAILED", "FAILED"]
+    assert status_of(engine, root) == "FAILED"

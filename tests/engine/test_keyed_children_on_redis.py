@@ -151,3 +151,60 @@ def test_a_child_that_left_before_its_retry_came_is_brought_back_or_ends_its_tas
         ended = engine.executions.document(parent)
         assert ended["status"] == "FAILED"
         assert f"Sub workflow {child} cannot be found" in str(ended["reasonForIncompletion"])
+
+
+def test_a_termination_reaches_a_child_that_left_before_the_retry_that_it_overtakes(
+    engine: Engine,
+) -> None:
+    parent, child = _terminated_and_retried(engine)
+    assert engine.effects.run(partition_of(parent), [f"{parent}:post:cancel:{parent}-1"]) == 1
+    engine.executor.go_on(None, "h", [child])
+    engine.steering.remove(child, archive=True)
+    engine.executions.terminate(parent, reason="enough after all")
+    engine.executor.go_on(None, "h", [parent])
+    for late in (f"cancel:{parent}-2", f"revive:{parent}-2"):
+        assert engine.effects.run(partition_of(parent), [f"{parent}:post:{late}"]) == 1
+    assert engine.executions.document(child)["status"] == "TERMINATED"
+
+
+def _ended(engine: Engine, child: ExecutionId, status: TaskStatus) -> None:
+    """The child ends by a result of this status, and its parent hears of it."""
+    (task,) = engine.tasks.poll(PollRequest(task_type="c", count=1, timeout_ms=5_000, worker="w"))
+    assert task["workflowInstanceId"] == child
+    result = TaskResult(
+        workflow_id=child, task_id=str(task["taskId"]), status=status, output={}, worker="w"
+    )
+    engine.tasks.update(result)
+    assert engine.effects.run(partition_of(child), [f"{child}:post:ended:1"]) == 1
+
+
+def test_a_parent_that_left_before_its_child_told_of_its_retry_is_brought_back(
+    engine: Engine,
+) -> None:
+    parent, child = _abroad(engine)
+    _ended(engine, child, TaskStatus.FAILED_WITH_TERMINAL_ERROR)
+    assert engine.executions.document(parent)["status"] == "FAILED"
+    engine.recovery.retry(child)
+    engine.steering.remove(parent, archive=True)
+    assert engine.executions.view(parent) is None
+    assert engine.effects.run(partition_of(child), [f"{child}:post:revived:2"]) == 1
+    assert engine.executions.document(parent)["status"] == "RUNNING"
+
+
+def test_a_child_that_cannot_be_retried_tells_its_end_as_often_as_it_is_asked(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second time comes within the minute in which the store knows the first."""
+    over = {"terminationStatus": "FAILED", "terminationReason": "over"}
+    end = {"name": "e", "taskReferenceName": "e", "type": "TERMINATE", "inputParameters": over}
+    monkeypatch.setattr(f"{__name__}._CHILD", workflow("child", simple("c"), end))
+    parent, child = _abroad(engine)
+    _ended(engine, child, TaskStatus.COMPLETED)
+    assert engine.executions.document(parent)["status"] == "FAILED"
+    engine.recovery.retry(parent, resume_subworkflows=True)
+    engine.executor.go_on(None, "h", [parent])
+    assert engine.executions.document(parent)["status"] == "RUNNING"
+    assert engine.effects.run(partition_of(parent), [f"{parent}:post:revive:{parent}-2"]) == 1
+    engine.executor.go_on(None, "h", [child])
+    assert engine.effects.run(partition_of(child), [f"{child}:post:ended:1"]) == 1
+    assert engine.executions.document(parent)["status"] == "FAILED"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import orjson
@@ -12,6 +13,8 @@ import pytest
 from conductor_py.adapters.memory.space import Execution as Stored
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.decider import decide as deciding
+from conductor_py.decider import ending
+from conductor_py.decider.workspace import Workspace
 from conductor_py.engine.decisions import deliberation
 from conductor_py.errors import Conflict, InvalidInput, NotFound, StoreUnavailable
 from conductor_py.model.event import ResultReported
@@ -21,9 +24,11 @@ from tests.builders import (
     fork,
     join,
     pass_time,
+    run_failing,
     simple,
     status_of,
     sub_workflow,
+    task_of,
     typed,
     workflow,
 )
@@ -362,6 +367,63 @@ def test_it_is_terminated_with_all_that_hangs_on_it(
     assert engine.engine.executions.view(started) is None, "it is archived like any other"
     assert status_of(engine, started) == "TERMINATED"
     assert engine.engine.auditor.whole() == ()
+
+
+def put_into_quarantine(engine: MemoryEngine, execution: str) -> None:
+    version = engine.ports.reader.snapshot(ExecutionId(execution))
+    assert version is not None
+    for _ in range(5):
+        engine.ports.quarantine.set_back(ExecutionId(execution), "d", version[0], "it dies of it")
+    assert [one["workflowId"] for one in listed(engine)] == [execution]
+
+
+def test_termination_of_one_that_has_ended_tells_a_parent_whose_retry_goes_with_its_inbox(
+    engine: MemoryEngine,
+) -> None:
+    root = engine.start(workflow("w", sub_workflow("s", workflow("c", simple("x")))))
+    engine.settle()
+    run_failing(engine, "x")
+    engine.settle()
+    child = task_of(engine, root, "s")["subWorkflowId"]
+    put_into_quarantine(engine, child)
+    engine.engine.recovery.retry(root, resume_subworkflows=True)
+    engine.settle()
+    assert status_of(engine, root) == "RUNNING"
+    engine.engine.executions.terminate(child, reason="give up")
+    pass_time(engine, seconds=2)
+    assert (status_of(engine, root), status_of(engine, child)) == ("FAILED", "TERMINATED")
+
+
+@pytest.mark.parametrize("ended", ["TERMINATED", "COMPLETED"])
+def test_termination_of_one_that_has_ended_goes_on_with_its_clean_up(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch, ended: str
+) -> None:
+    over = {"terminationStatus": "COMPLETED"}
+    end = {"name": "e", "taskReferenceName": "e", "type": "TERMINATE", "inputParameters": over}
+    started = engine.start(workflow("w", fork("f", [simple("a")], [simple("b"), end]), join("j")))
+    engine.settle()
+    drain = ending.drain
+
+    def away(_: Workspace) -> None:
+        raise StoreUnavailable("the process that cleans up is gone")
+
+    monkeypatch.setattr(ending, "drain", away)
+    with suppress(StoreUnavailable):
+        if ended == "COMPLETED":
+            engine.run("b")
+        else:
+            engine.engine.executions.terminate(started, reason="enough")
+    assert status_of(engine, started) == ended
+    put_into_quarantine(engine, started)
+    monkeypatch.setattr(ending, "drain", drain)
+    with suppress(Conflict):  # one that is completed stays so
+        engine.engine.executions.terminate(started, reason="get out of there")
+    for _ in range(3):
+        pass_time(engine, seconds=100)
+    assert engine.engine.executions.view(started) is None
+    archived = engine.workflow(started)
+    assert archived["status"] == ended
+    assert {task["status"] for task in archived["tasks"] if task["taskType"] == "a"} == {"CANCELED"}
 
 
 def test_what_cannot_even_be_read_is_not_terminated_but_kept(

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from conductor_py.decider import ending, gates, pausing
 from conductor_py.decider.generations import takeback
+from conductor_py.decider.need import PresenceWanted
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.workspace import Spot, Step, Workspace
 from conductor_py.model.decision import Answer, Send
@@ -80,13 +81,20 @@ def begin(ws: Workspace, walk: Walk, *, through: str = "") -> None:
     else:
         ws.agenda.append(Step("walk", ws.plan, "", NO_LOOP))
     if ws.header.parent is not None:
-        revived = ChildRevived(
-            seq=ws.header.parent_seq,
-            child=ws.id,
-            child_generation=ws.header.generation,
-            through=through,
-        )
-        ws.sends.append(Send(execution=ws.header.parent, event=revived))
+        _tell_parent(ws, ws.header.parent, through)
+
+
+def _tell_parent(ws: Workspace, parent: str, through: str) -> None:
+    """Tell the parent of a new generation, unless it is gone for good."""
+    if ws.answer(f"present:{parent}", PresenceWanted(parent)) is not True:
+        return
+    revived = ChildRevived(
+        seq=ws.header.parent_seq,
+        child=ws.id,
+        child_generation=ws.header.generation,
+        through=through,
+    )
+    ws.sends.append(Send(execution=parent, event=revived))
 
 
 def begin_anew(ws: Workspace, plan: Plan) -> None:

@@ -5,9 +5,12 @@ Each answers whoever asked; ``None`` says that the answer comes with a later dec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
+from conductor_py.decider import ending
+from conductor_py.decider.adoption import is_asked_by_parent
+from conductor_py.decider.need import Missing
 from conductor_py.decider.operations.force_success import force_success
 from conductor_py.decider.operations.jump import jump
 from conductor_py.decider.operations.message import message
@@ -29,7 +32,7 @@ from conductor_py.decider.operations.variables import variables
 from conductor_py.decider.operations.watch import watch
 from conductor_py.decider.workspace import Workspace
 from conductor_py.model.decision import Answer
-from conductor_py.model.event import Operation
+from conductor_py.model.event import Event, Operation
 
 Verb = Callable[[Workspace, Operation], Answer | None]
 
@@ -71,6 +74,8 @@ def operate(ws: Workspace, operation: Operation) -> None:
             error="NOT_FOUND",
             message=f"No such workflow found by id: {ws.id}",
         )
+        if is_asked_by_parent(operation):
+            ending.tell_parent_again(ws)
     elif verb is None:
         answer = Answer(
             operation=operation.id,
@@ -81,3 +86,17 @@ def operate(ws: Workspace, operation: Operation) -> None:
         answer = verb(ws, operation)
     if answer is not None:
         ws.answers.append(answer)
+
+
+def give_up(ws: Workspace, events: Sequence[Event], reason: str) -> None:
+    """Answer what cannot be carried out. A parent that has asked for it is told of the end; of the
+    output only what is known.
+    """
+    for event in events:
+        if isinstance(event, Operation):
+            ws.answers.append(Answer(operation=event.id, error="CONFLICT", message=reason))
+        if is_asked_by_parent(event):
+            try:
+                ending.tell_parent_again(ws)
+            except Missing:
+                ending.tell_parent(ws, reason, {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from conductor_py.decider import ending
-from conductor_py.decider.adoption import is_awaited
+from conductor_py.decider.adoption import is_asked_by_parent
 from conductor_py.decider.generations import generations, unfinished
 from conductor_py.decider.need import Read
 from conductor_py.decider.workspace import Workspace
@@ -51,9 +51,8 @@ def retry(ws: Workspace, operation: Operation) -> Answer | None:
 
 def _nothing(ws: Workspace, operation: Operation) -> Answer:
     """A parent that asked for it waits for the child's end: it is told of that end again."""
-    if is_awaited(operation):
-        reason = (ws.state("end", Ending) or Ending()).reason
-        ending.tell_parent(ws, reason, ws.raw_document("output"))
+    if is_asked_by_parent(operation):
+        ending.tell_parent_again(ws)
     return generations.refusal(operation, "CONFLICT", _NOTHING)
 
 

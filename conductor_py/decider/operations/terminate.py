@@ -5,10 +5,12 @@ from __future__ import annotations
 from conductor_py.decider import ending
 from conductor_py.decider.workspace import Workspace
 from conductor_py.model.decision import Answer
-from conductor_py.model.event import Operation
+from conductor_py.model.event import Continue, Operation
 from conductor_py.model.execution import Ending
 from conductor_py.model.status import WorkflowStatus
 
+EMPTIES_INBOX = "empties_inbox"
+"""The argument which says that everything in the inbox goes with this, undecided."""
 _UNGIVEN = "terminated by a request that gave no reason"
 
 
@@ -17,6 +19,8 @@ def terminate(ws: Workspace, operation: Operation) -> Answer:
     keeps its reason when there is no other; a completed one does not. Its failure workflow is
     started only when asked for.
     """
+    if ws.over and operation.arguments.get(EMPTIES_INBOX) is True:
+        _go_on_with_end(ws)
     reason = operation.arguments.get("reason")
     if ws.status is WorkflowStatus.COMPLETED:
         return Answer(
@@ -35,3 +39,12 @@ def terminate(ws: Workspace, operation: Operation) -> Answer:
     text = _UNGIVEN if reason is None else str(reason)
     ending.end(ws, WorkflowStatus.TERMINATED, text, rescue=rescue)
     return Answer(operation=operation.id)
+
+
+def _go_on_with_end(ws: Workspace) -> None:
+    """What has ended may have had its clean-up in the inbox, or a retry that its parent waits
+    for.
+    """
+    if ws.drain:
+        ws.continues.append(Continue(generation=ws.header.generation, kind="drain"))
+    ending.tell_parent_again(ws)

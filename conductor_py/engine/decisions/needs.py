@@ -21,6 +21,7 @@ from conductor_py.decider.need import (
     Need,
     PayloadWanted,
     PlanWanted,
+    PresenceWanted,
     Read,
     Refusal,
     Request,
@@ -197,7 +198,7 @@ class Fetcher:
         if self._long_scripts is not None:
             self._long_scripts.add(execution, off.wanted)
 
-    def _answer(  # noqa: C901 - one case a kind
+    def _answer(  # noqa: C901, PLR0912 - one case a kind
         self, execution: ExecutionId, request: Request
     ) -> object:
         partition = partition_of(execution)
@@ -220,6 +221,8 @@ class Fetcher:
                     return _valid(request)
                 case ChildStateWanted():
                     return self._child_state(ExecutionId(request.child))
+                case PresenceWanted():
+                    return self._is_present(ExecutionId(request.execution))
                 case SinkWanted():
                     return self._provider(execution, request)
         except StoreFailure:
@@ -244,12 +247,17 @@ class Fetcher:
         if stored is None:
             return None
         header = load_header(stored)
+        if header.forget:
+            return None  # it leaves as soon as its effect is carried out
         return ChildState(
             status=header.status,
             generation=header.generation,
             reason=load_ending(fields.get("end")).reason,
             output=load_document(fields.get("output")),
         )
+
+    def _is_present(self, execution: ExecutionId) -> bool:
+        return self._store.load(execution, ["h"]) is not None or self._restore(execution)
 
     def _provider(self, execution: ExecutionId, request: SinkWanted) -> bool | Refusal:
         name = request.provider

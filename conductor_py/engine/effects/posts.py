@@ -1,7 +1,7 @@
 """Posts: events for executions of other partitions, which no commit reaches.
 
-They leave by the outbox. An operation is carried out once, as it is known by its id; the end of a
-child only has its parent look at it.
+They leave by the outbox. Each order is carried out once, as it is known by its id and stamp; the
+end of a child only has its parent look at it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import orjson
 
 from conductor_py.codec.event import dump_event, load_event
-from conductor_py.decider.adoption import ASKED_BY_PARENT, is_awaited
+from conductor_py.decider.adoption import ASKED_BY_PARENT, is_asked_by_parent
 from conductor_py.engine.decisions.executor import Executor
 from conductor_py.engine.patience import Handled
 from conductor_py.errors import Conflict
@@ -36,15 +36,16 @@ class Posts:
         self._restore = restore
 
     def handle(self, _partition: int, effects: Sequence[Pending]) -> Handled:
-        """Put each event into the inbox it is for. What has left the store gets none, but for a
-        child that its parent retries, and waits for.
+        """Put each event into the inbox it is for. What has left the store is brought back for it,
+        but for the end of a child: who has ended, too, does not wait for it.
         """
         handled = Handled()
         for effect in effects:
             post = orjson.loads(effect.document)
             to, event = ExecutionId(post["to"]), str(post["event"]).encode()
-            if not self._send(to, effect.id, event):
-                self._missed(to, effect.id, event)
+            name = f"{effect.id}:{effect.stamp}"
+            if not self._send(to, name, event):
+                self._missed(to, name, event)
             handled.done.append(effect)
         return handled
 
@@ -55,19 +56,19 @@ class Posts:
         self._executor.go_on(reply.loaded, holder)
         return reply.outcome is not Outcome.GONE
 
-    def _missed(self, child: ExecutionId, name: str, event: bytes) -> None:
-        """Bring a child back that left the store after its parent has looked; where that cannot be,
-        the parent looks again.
+    def _missed(self, to: ExecutionId, name: str, stored: bytes) -> None:
+        """Bring back who left the store since the sender has looked. A parent whose child cannot be
+        brought back looks again.
         """
-        retry = load_event(event)
-        if not (isinstance(retry, Operation) and is_awaited(retry)):
+        event = load_event(stored)
+        if isinstance(event, ChildEnded) or (self._is_back(to) and self._send(to, name, stored)):
             return
-        if self._is_back(child) and self._send(child, name, event):
+        if not (isinstance(event, Operation) and is_asked_by_parent(event)):
             return
-        parent, seq = split_task_id(retry.id.removeprefix(ASKED_BY_PARENT))
+        parent, seq = split_task_id(event.id.removeprefix(ASKED_BY_PARENT))
         gone = ChildEnded(
             seq=seq,
-            child=child,
+            child=to,
             child_generation=0,
             status=WorkflowStatus.TERMINATED,
             reason=None,
@@ -75,8 +76,8 @@ class Posts:
         )
         self._send(parent, f"{name}:gone", dump_event(gone))
 
-    def _is_back(self, child: ExecutionId) -> bool:
+    def _is_back(self, execution: ExecutionId) -> bool:
         try:
-            return self._restore(child)
+            return self._restore(execution)
         except Conflict:
             return False  # archived without what that needs

@@ -9,6 +9,7 @@ from typing import Final
 
 import orjson
 
+from conductor_py.decider.operations.terminate import EMPTIES_INBOX
 from conductor_py.decider.workspace import Execution
 from conductor_py.engine.decisions.executor import Driven, Executor
 from conductor_py.engine.decisions.setbacks import UNREADABLE, Setbacks
@@ -271,7 +272,8 @@ class Quarantine:
         partition = partition_of(loaded.execution)
         plan = self._snapshots.plan(partition, header.plan) or self._snapshots.stand_in(header)
         execution = Execution(id=loaded.execution, header=header, known=known)
-        event = Operation(id=holder, name="terminate", arguments={"reason": reason})
+        arguments: JsonObject = {"reason": reason, EMPTIES_INBOX: True}
+        event = Operation(id=holder, name="terminate", arguments=arguments)
         now_ms = loaded.now_ms
         try:
             decided = deliberation.decided(
