@@ -326,6 +326,7 @@ def assemble(
         executions=executions,
         operations=operations,
         executor=executor,
+        reader=ports.reader,
         search=ports.search,
         carry_out=effects.run,
         left=left,

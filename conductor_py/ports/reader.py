@@ -112,6 +112,14 @@ class ExecutionReader(Protocol):
         nobody; with NEED_PLAN the attempt goes on.
         """
 
+    def cancel_restore(self, execution: ExecutionId) -> bool:
+        """End every attempt to bring one back, as its archive was deleted; false when it is back
+        already.
+        """
+
+    def release_key(self, execution: ExecutionId, name: str, key: str) -> None:
+        """Let go of the idempotency key of an execution of this workflow name, if it is its."""
+
     def remove(self, execution: ExecutionId, version: int) -> Outcome:
         """Forget an execution that is terminal, drained (no ``drain`` in its header) and has an
         empty inbox, if its version is still ``version``: OK, STALE (anything of that does not hold)

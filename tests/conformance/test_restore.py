@@ -183,3 +183,28 @@ def test_execution_that_starts_after_a_broken_off_attempt_has_nothing_of_it(stor
     version = store.commit(store.sent(an_id(1)), completed()).version
     assert store.reader.remove(an_id(1), version) is Outcome.OK
     assert store.reader.restore(_restore()) is Outcome.GONE
+
+
+def test_an_attempt_that_is_ended_brings_nothing_back(store: Store) -> None:
+    _ready(store)
+    assert store.reader.cancel_restore(an_id(1))
+    assert store.reader.restore(_restore()) is Outcome.GONE
+    assert store.reader.snapshot(an_id(1)) is None
+    assert store.reader.begin_restore(an_id(1), "t2") == "t2"
+
+
+def test_one_that_is_back_stays_when_the_attempt_is_to_be_ended(store: Store) -> None:
+    _ready(store)
+    assert store.reader.restore(_restore()) is Outcome.OK
+    assert not store.reader.cancel_restore(an_id(1))
+    assert store.reader.snapshot(an_id(1)) is not None
+
+
+@pytest.mark.parametrize("name", ["wf", "a:b"])
+def test_a_key_is_let_go_by_who_holds_it(store: Store, name: str) -> None:
+    start = {"name": name, "idempotency_key": "k", "on_existing": "FAIL"}
+    assert store.start(an_id(1), running(), **start).outcome is Outcome.OK
+    store.reader.release_key(an_id(2), name, "k")
+    assert store.start(an_id(2), running(), **start).outcome is Outcome.EXISTS
+    store.reader.release_key(an_id(1), name, "k")
+    assert store.start(an_id(2), running(), **start).outcome is Outcome.OK

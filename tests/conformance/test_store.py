@@ -336,14 +336,27 @@ def test_many_events_bring_the_attempts_of_the_first_256(store: Store) -> None:
     assert len([name for name in loaded.fields if name.startswith("a:")]) == 256
 
 
-def test_answers_are_kept_for_a_minute_and_64_at_most(store: Store) -> None:
+def test_every_answer_is_kept_as_long_as_somebody_waits_and_of_older_ones_some(
+    store: Store,
+) -> None:
     execution = store.started()
-    answers = tuple((f"o{n}", b"%d" % n) for n in range(70))
+    answers = tuple((f"o{n}", b"%d" % n) for n in range(150))
     store.commit(store.sent(execution), running(answers=answers))
-    kept = [name for name, _ in answers if store.reader.answer(execution, name) is not None]
-    assert len(kept) == 64
-    store.clock.advance(60_001)
-    assert store.reader.answer(execution, "o69") is None
+
+    def kept() -> list[str]:
+        named = (name for name, _ in answers)
+        return [name for name in named if store.reader.answer(execution, name) is not None]
+
+    assert len(kept()) == 150
+    store.clock.advance(10_001)
+    more = tuple((f"p{n}", b"") for n in range(64))
+    store.commit(store.sent(execution), running(answers=more))
+    assert len(kept()) == 63, "with the operation that was sent they are 64"
+    store.clock.advance(50_000)
+    assert kept() == []
+    assert store.reader.answer(execution, "p1") is not None
+    store.clock.advance(10_001)
+    assert store.reader.answer(execution, "p1") is None
 
 
 # ------------------------------------------------------------------------------------------- commit

@@ -12,12 +12,19 @@ from conductor_py.codec.definitions import workflow_from_json
 from conductor_py.codec.event_handlers import load_handler, load_message
 from conductor_py.engine.effects import events
 from conductor_py.engine.effects.event_actions import EventActions
-from conductor_py.errors import Conflict, InvalidInput, NotFound, StoreDamaged, StoreUnavailable
-from conductor_py.model.event_handlers import EventHandler, EventMessage
+from conductor_py.errors import (
+    Conflict,
+    InvalidInput,
+    NotFound,
+    NotYet,
+    StoreDamaged,
+    StoreUnavailable,
+)
+from conductor_py.model.event_handlers import ActionType, EventAction, EventHandler, EventMessage
 from conductor_py.ports.events import Undelivered
 from conductor_py.testing import MemoryEngine, memory_engine
 from conductor_py.wire.event_handlers import read_event_handler
-from tests.builders import Json, simple, typed, wait, workflow
+from tests.builders import Json, pass_time, simple, typed, wait, workflow
 
 EVENT = "conductor:orders:paid"
 
@@ -241,6 +248,60 @@ def test_a_message_makes_lists_in_variables_grow_once(engine: MemoryEngine) -> N
     again(engine, first)
     found = engine.workflow(running)["variables"]
     assert found == {"list": [1, 2, 3], "one": ["x", "y"], "other": 2}
+
+
+def test_a_message_for_what_cannot_be_decided_for_long_makes_lists_grow_once(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes again and again meanwhile, long after the store has forgotten that it came."""
+    change = action(
+        "update_workflow_variables", workflowId="${id}", variables={"list": 1}, appendArray=True
+    )
+    register(engine, handler(change))
+    running = engine.start(workflow("w", simple("a"), variables={"list": [0]}))
+    delivered: list[Any] = []
+    perform = EventActions.perform
+
+    def late(self: EventActions, *wanted: Any) -> Any:
+        delivered.append(wanted)
+        done = perform(self, *wanted)
+        if len(delivered) < 4:
+            raise NotYet("it is not known yet what came of it")
+        return done
+
+    monkeypatch.setattr(EventActions, "perform", late)
+    publish(engine, id=running)
+    for _ in range(40):
+        pass_time(engine, seconds=61)
+    assert len(delivered) == 4
+    assert statuses(engine) == ["COMPLETED"]
+    assert engine.workflow(running)["variables"] == {"list": [0, 1]}
+
+
+def test_what_an_action_has_done_is_not_done_again_when_a_store_is_away_for_the_next(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends = action("terminate_workflow", workflowId="${id}", terminationReason="said so")
+    register(engine, handler(ends, action("start_workflow", name="target")))
+    running = engine.start(workflow("w", simple("a")))
+    perform = EventActions.perform
+
+    def away(self: EventActions, identity: str, act: EventAction, message: EventMessage) -> Any:
+        if act.action is ActionType.START_WORKFLOW:
+            raise StoreUnavailable("its partition is away")
+        return perform(self, identity, act, message)
+
+    monkeypatch.setattr(EventActions, "perform", away)
+    publish(engine, id=running)
+    with pytest.raises(StoreUnavailable):
+        engine.settle()
+    assert engine.workflow(running)["status"] == "TERMINATED"
+    monkeypatch.undo()
+    engine.engine.recovery.retry(running)
+    for _ in range(5):
+        pass_time(engine, seconds=40)
+    assert statuses(engine) == ["COMPLETED", "COMPLETED"]
+    assert engine.workflow(running)["status"] == "RUNNING"
 
 
 def test_json_inside_a_text_is_read_by_conditions_always_and_by_actions_when_asked(
@@ -638,7 +699,7 @@ def test_a_store_that_is_away_loses_no_message_and_repeats_no_action(
         engine.settle()
     engine.clock.advance(seconds=31)
     engine.settle()
-    assert len(calls) == 4
+    assert len(calls) == 3
     assert len(engine.engine.executions.running("target")) == 2
 
 

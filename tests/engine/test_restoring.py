@@ -5,9 +5,11 @@ from functools import partial
 
 import pytest
 
+from conductor_py.adapters.memory.reader import MemoryExecutionReader
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.codec import kept_execution
 from conductor_py.errors import Conflict, NotFound, StoreUnavailable
+from conductor_py.model.ids import ExecutionId
 from conductor_py.model.requests import RerunRequest
 from conductor_py.ports.restore import Restore
 from conductor_py.ports.store import Outcome
@@ -279,3 +281,65 @@ def test_one_that_somebody_else_brings_back_just_now_is_gone_on_with(
 def _restored(caplog: pytest.LogCaptureFixture) -> list[object]:
     records = [vars(each) for each in caplog.records]
     return [each["workflow_id"] for each in records if each.get("action") == "restored"]
+
+
+@pytest.mark.parametrize("step", ["begin_restore", "restore"])
+def test_what_is_deleted_while_a_server_brings_it_back_stays_deleted(step: str) -> None:
+    world = World(servers=2)
+    first, second = world.servers
+    started = first.start(workflow("w", simple("a")))
+    run_failing(first, "a")
+    _leave(first, started)
+    world.meanwhile(
+        0, f"reader.{step}", lambda: second.engine.steering.remove(started, archive=False)
+    )
+    with pytest.raises(NotFound):
+        first.engine.recovery.retry(started)
+    with pytest.raises(NotFound):
+        second.workflow(started)
+    assert second.poll("a") == []
+
+
+def test_what_was_brought_back_between_the_two_steps_of_its_deletion_is_deleted(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = engine.start(workflow("w", simple("a")))
+    run_failing(engine, "a")
+    _leave(engine, started)
+    reader = type(engine.ports.reader)
+    cancel, restore = reader.cancel_restore, reader.restore
+
+    def late(self: MemoryExecutionReader, execution: ExecutionId) -> bool:
+        monkeypatch.undo()
+        assert restore(self, orders[0]) is Outcome.OK
+        return cancel(self, execution)
+
+    orders: list[Restore] = []
+
+    def held_up(self: MemoryExecutionReader, order: Restore) -> Outcome:
+        orders.append(order)
+        monkeypatch.setattr(reader, "cancel_restore", late)
+        engine.engine.steering.remove(started, archive=False)
+        return restore(self, order)
+
+    monkeypatch.setattr(reader, "restore", held_up)
+    with pytest.raises(NotFound):
+        engine.engine.recovery.retry(started)
+    with pytest.raises(NotFound):
+        engine.workflow(started)
+
+
+@pytest.mark.parametrize("archived", [True, False])
+def test_who_starts_under_the_key_of_a_deleted_execution_gets_a_new_one(
+    engine: MemoryEngine, *, archived: bool
+) -> None:
+    more = {"idempotency_key": "k", "idempotency_strategy": "RETURN_EXISTING"}
+    started = engine.start(workflow("w", simple("a")), **more)
+    engine.run("a")
+    if archived:
+        _leave(engine, started)
+    assert engine.start(workflow("w", simple("a")), **more) == started
+    engine.engine.steering.remove(started, archive=False)
+    again = engine.start(workflow("w", simple("a")), **more)
+    assert again != started
+    assert status_of(engine, again) == "RUNNING"

@@ -4,7 +4,10 @@ from typing import Any
 
 import pytest
 
+from conductor_py.codec.event import dump_event
 from conductor_py.errors import LimitExceeded
+from conductor_py.model.event import Operation
+from conductor_py.model.ids import ExecutionId
 from conductor_py.testing import MemoryEngine
 from tests.builders import (
     pass_time,
@@ -40,6 +43,23 @@ def test_those_that_wait_begin_in_the_order_they_came(engine: MemoryEngine) -> N
     begun = [engine.run("a")["workflowInstanceId"] for _ in others]
     assert begun == [first, *others[:-1]]
     assert not _waits(engine, others[-1])
+
+
+def test_one_that_is_terminated_and_restarted_while_it_waits_counts_though_one_decision_does_both(
+    engine: MemoryEngine,
+) -> None:
+    first, second, third = (engine.start(_limited()) for _ in range(3))
+    store = engine.ports.store
+    for verb in ("terminate", "restart"):
+        asked = dump_event(Operation(id=verb, name=verb, arguments={}))
+        store.send(ExecutionId(third), verb, asked, "who dies of it", 1_000)
+    pass_time(engine, seconds=2)
+    assert not _waits(engine, third), "opened again it counts at once, above the limit"
+    for begun in (first, third):
+        assert _waits(engine, second)
+        assert engine.run("a")["workflowInstanceId"] == begun
+        engine.settle()
+    assert not _waits(engine, second)
 
 
 @pytest.mark.parametrize("way", ["complete", "fail", "terminate", "time out"])

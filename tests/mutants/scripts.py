@@ -540,7 +540,7 @@ CLAIMS: Final = (
         breaks=("I5", "I6", "A-13"),
         edits=in_both(
             "send_event",
-            "  put_answer(P, id, operation, int(now))\n",
+            "  put_answer(P, id, operation, int(now), now)\n",
             "",
             twin="store",
             memory_old="                put_answer(target, operation, now, None)\n",

@@ -55,9 +55,12 @@ def leave(
 
 
 def count_again(partition: Partition, execution: Execution, now: int) -> None:
-    """Count an ended execution that is opened again, even above the limit."""
+    """Count an ended execution that is opened again, even above the limit; it may have ended, while
+    it waited, in the same decision.
+    """
     key = execution.header().get("akey")
     if isinstance(key, str):
+        partition.waiting[key].drop(execution.id)
         partition.admitted[key].put(execution.id, now)
 
 

@@ -16,16 +16,22 @@ from conductor_py.ports.store import Changes, Child, Offer
 
 ANSWERS_KEPT: Final = 64
 ANSWER_MS: Final = 60_000
+AWAITED_MS: Final = 10_000
 FALLBACK_MS: Final = 1_000
 _UNPARKED_AT_ONCE: Final = 2_000
 
 
 def put_answer(execution: Execution, operation: str, at_ms: int, answer: bytes | None) -> None:
-    """Keep an answer, or that one is owed; the oldest goes when there are too many."""
-    execution.answers[operation] = (at_ms, answer)
-    if len(execution.answers) > ANSWERS_KEPT:
-        others = (name for name in execution.answers if name != operation)
-        del execution.answers[min(others, key=lambda name: execution.answers[name][0])]
+    """Keep an answer, or that one is owed. Of those that nobody waits for any more the oldest go,
+    now and then.
+    """
+    answers = execution.answers
+    is_new = operation not in answers
+    answers[operation] = (at_ms, answer)
+    if is_new and len(answers) % ANSWERS_KEPT == 0:
+        old = ((at, name) for name, (at, _) in answers.items() if at_ms - at > AWAITED_MS)
+        for _, name in sorted(old)[:-ANSWERS_KEPT]:
+            del answers[name]
 
 
 def answer_of(execution: Execution, operation: str, now_ms: int) -> tuple[int, bytes | None] | None:

@@ -157,6 +157,18 @@ class MemoryExecutionReader:
             partition.outbox.put(restore.effect, now + LEAVES_AGAIN_MS)
             return Outcome.OK
 
+    def cancel_restore(self, execution: ExecutionId) -> bool:
+        with self._space.lock:
+            partition = self._space.of(execution)
+            partition.restoring.pop(execution, None)
+            return execution not in partition.executions
+
+    def release_key(self, execution: ExecutionId, name: str, key: str) -> None:
+        with self._space.lock:
+            keys = self._space.of(execution).idempotency
+            if keys.get((name, key), ("", 0))[0] == execution:
+                del keys[name, key]
+
     def remove(self, execution: ExecutionId, version: int) -> Outcome:
         with self._space.lock:
             partition = self._space.of(execution)

@@ -267,7 +267,7 @@ class MemoryExecutionStore:
     def _apply(
         self, partition: Partition, execution: Execution, commit: Commit, now: int
     ) -> tuple[Loaded | None, tuple[ExecutionId, ...]]:
-        changes, was_terminal = commit.changes, execution.terminal
+        changes, was_terminal, before = commit.changes, execution.terminal, execution.generation
         used = commit.consumed - execution.base + 1
         del execution.inbox[:used]
         execution.base += used
@@ -284,7 +284,7 @@ class MemoryExecutionStore:
             enter(partition, execution, asked, now, room=room)
         elif asked is not None:
             woken = leave(partition, execution.id, asked, now)
-        elif was_terminal and not changes.terminal:
+        elif changes.generation > before and not changes.terminal:
             count_again(partition, execution, now)
         if plan_of(execution) != old_plan:
             count_reference(partition, old_plan, -1)

@@ -177,6 +177,13 @@ class RedisExecutionReader:
         partition = partition_of(restore.execution)
         return OUTCOMES[self._scripts.run("restore_execution", partition, arguments)]
 
+    def cancel_restore(self, execution: ExecutionId) -> bool:
+        reply = self._scripts.run("cancel_restore", partition_of(execution), (execution,))
+        return OUTCOMES[reply] is Outcome.OK
+
+    def release_key(self, execution: ExecutionId, name: str, key: str) -> None:
+        self._scripts.run("release_key", partition_of(execution), (execution, name, key))
+
     def remove(self, execution: ExecutionId, version: int) -> Outcome:
         arguments = (0, execution, version)
         (reply,) = self._scripts.run("remove_executions", partition_of(execution), arguments)

@@ -31,6 +31,8 @@ NAMES: Final = (
     "append_notes",
     "begin_payload",
     "begin_restore",
+    "cancel_restore",
+    "release_key",
     "change_catalog",
     "change_definition",
     "change_file",

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from conductor_py.decider.workspace import Workspace
 from conductor_py.model.decision import Answer
 from conductor_py.model.event import Operation
 from conductor_py.model.json import JsonValue
 
+_KNOWN: Final = 30
+
 
 def variables(ws: Workspace, operation: Operation) -> Answer:
-    """Merge; an execution that has ended keeps what it has, and none gets more than is allowed."""
+    """Merge; an execution that has ended keeps what it has, and none gets more than is allowed.
+    What appends is done once: an event that was carried out may come again much later.
+    """
     if ws.over:
         return Answer(
             operation=operation.id,
@@ -25,9 +30,19 @@ def variables(ws: Workspace, operation: Operation) -> Answer:
     changes = given if isinstance(given, Mapping) else {}
     present = ws.document("vars")
     if operation.arguments.get("append"):
+        done = _appended_before(ws)
+        if operation.id in done:
+            return Answer(operation=operation.id)
+        ws.documents["appended"] = {"by": [*done, operation.id][-_KNOWN:]}
         changes = {name: _appended(present.get(name), value) for name, value in changes.items()}
     ws.documents["vars"] = {**present, **changes}
     return Answer(operation=operation.id)
+
+
+def _appended_before(ws: Workspace) -> Sequence[JsonValue]:
+    """The ids of the newest operations that have appended."""
+    done = ws.document("appended").get("by")
+    return done if isinstance(done, (list, tuple)) else ()
 
 
 def _appended(present: JsonValue, more: JsonValue) -> JsonValue:

@@ -192,21 +192,29 @@ class EventDelivery:
         repeat = self._clock.now_ms() - message.published_at > _SETTLED_AFTER_MS
         records: list[ActionRecord] = []
         whole = True
-        for handler in handlers:
-            for record in self._outcomes(handler, message, repeat=repeat):
-                if record is None:
-                    whole = False
-                else:
-                    records.append(record)
+        try:
+            for handler in handlers:
+                for record in self._outcomes(handler, message, repeat=repeat):
+                    if record is None:
+                        whole = False
+                    else:
+                        records.append(record)
+        except StoreUnavailable:
+            with suppress(StoreUnavailable):  # what is away may be another one than this
+                self._keep(records, whole=False)
+            raise
+        self._keep(records, whole=whole)
+        return whole
+
+    def _keep(self, records: Sequence[ActionRecord], *, whole: bool) -> None:
+        """Note what was done. It is not to be done again with what was not."""
         if not whole:
-            # Those that are done are not to be done again with those that are not.
             for record in records:
                 self._store.settle(_done(record.id), record.status, REMEMBERED_MS)
         self._store.record(
             [(record.status.value, dump_json(record_to_json(record))) for record in records],
             RECORDS_KEPT,
         )
-        return whole
 
     def _outcomes(
         self, handler: EventHandler, message: EventMessage, *, repeat: bool

@@ -15,6 +15,7 @@ from conductor_py.codec.event import dump_event
 from conductor_py.codec.execution import load_header
 from conductor_py.engine.definitions.snapshots import Snapshots
 from conductor_py.engine.effects.indexing import Indexing, TakesLong, execution_of
+from conductor_py.engine.executions.idempotency import release_key
 from conductor_py.engine.patience import Handled
 from conductor_py.engine.reading.archives import pages_of
 from conductor_py.engine.reading.archiving import archivable
@@ -214,8 +215,9 @@ class Removing:
 
     def _forgotten(self, partition: int, execution: ExecutionId, effect: Pending) -> bool:
         # Nothing newer: should the store lose the removal and go on, it is archived again.
-        found, version = self._store.load(execution, ["h"]), effect.stamp
+        found, version = self._store.load(execution, ["h", "meta"]), effect.stamp
         if found is not None:
+            release_key(self._reader, execution, found[1])
             fragments = self._fragments(execution)
             outcome = self._reader.remove(execution, found[0])
             if outcome is Outcome.OK:

@@ -49,9 +49,9 @@ class Restoring:
         """Bring one back; false when the archive has none of it. ``Conflict`` when it was archived
         without what this needs; ``StoreUnavailable`` when it did not come back this time.
         """
-        if self._search.archived_version(execution) is None:
-            return False
         for _ in range(_TRIES):
+            if self._search.archived_version(execution) is None:
+                return False
             outcome = self._attempt(execution)
             if outcome is Outcome.EXISTS:
                 return True  # somebody else was faster
@@ -87,6 +87,8 @@ class Restoring:
         if token is None:
             return Outcome.EXISTS
         stored = self._search.kept(execution)
+        if stored is None and self._search.archived_version(execution) is None:
+            return Outcome.GONE  # deleted meanwhile
         if stored is None:
             raise _not_kept(execution)
         kept = load_kept(stored.document)

@@ -10,13 +10,16 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from conductor_py.codec.kept_execution import load_kept
 from conductor_py.engine.decisions.executor import Executor
 from conductor_py.engine.decisions.operations import Operations
 from conductor_py.engine.executions.executions import Executions
+from conductor_py.engine.executions.idempotency import release_key
 from conductor_py.errors import ConductorError, Conflict, NotFound, StoreUnavailable
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.status import TaskStatus
+from conductor_py.ports.reader import ExecutionReader
 from conductor_py.ports.search import Search
 
 _LOG = logging.getLogger(__name__)
@@ -34,6 +37,7 @@ class Steering:
         executions: Executions,
         operations: Operations,
         executor: Executor,
+        reader: ExecutionReader,
         search: Search,
         carry_out: CarryOut,
         left: Callable[[str], None],
@@ -42,6 +46,7 @@ class Steering:
         self._executions = executions
         self._operations = operations
         self._executor = executor
+        self._reader = reader
         self._search = search
         self._carry_out = carry_out
         self._left = left
@@ -95,20 +100,26 @@ class Steering:
         """
         target = self._operations.target(execution)
         if not self._operations.carry_out(execution, "remove", {"archive": archive}):
-            self._remove_archived(execution, archive=archive)
+            self._remove_archived(target, archive=archive)
             return
         kinds = ("index", "remove") if archive else ("forget",)
         self._now(target, [f"{target}:{kind}" for kind in kinds])
 
-    def _remove_archived(self, execution: str, *, archive: bool) -> None:
+    def _remove_archived(self, execution: ExecutionId, *, archive: bool) -> None:
         version = self._search.archived_version(execution)
         if version is None:
             raise NotFound(f"No such workflow found by id: {execution}")
         if archive:
             return
+        kept = self._search.kept(execution)
+        if kept is not None:
+            release_key(self._reader, execution, load_kept(kept.document).fields)
         # Not what is newer: somebody may be bringing it back just now.
         if not self._search.delete(execution, version):
             raise StoreUnavailable("Somebody is bringing it back from the archive; try again.")
+        if not self._reader.cancel_restore(execution):
+            self.remove(execution, archive=False)  # brought back from what is deleted
+            return
         self._left(execution)
 
     def _now(self, execution: ExecutionId, effects: Sequence[str]) -> None:

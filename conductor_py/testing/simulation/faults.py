@@ -126,6 +126,8 @@ _SERVER_CALLS: Final = (
     ("reader.snapshot", 2, 4),
     ("reader.remove", 3, 2),
     ("reader.begin_restore", 1, 1),
+    ("reader.cancel_restore", 1, 1),
+    ("reader.release_key", 1, 1),
     ("reader.restore", 1, 1),
     ("reader.answer", 1, 2),
     ("search.put", 4, 4),

@@ -173,6 +173,8 @@ _SAYINGS: Final[Mapping[str, Callable[..., str]]] = {
     "search.put": _put,
     "reader.remove": _plainly("removes"),
     "reader.begin_restore": _plainly("begins to bring back"),
+    "reader.cancel_restore": _plainly("has nobody bring back"),
+    "reader.release_key": _plainly("lets go of the key of"),
     "reader.restore": lambda given, reply, names: (
         f"brings {names(given[0].execution)} back from the archive: {reply.value}"
     ),

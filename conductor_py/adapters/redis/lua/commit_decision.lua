@@ -106,6 +106,7 @@ local room = enters and has_room(P, asked, now)
 if enters and (room or ARGV[asked[1] + 3] == '1') then
   left = left + 1
 end
+local anew = generation > record.generation
 local ended, began = terminal and not record.terminal, record.terminal and not terminal
 record.version, record.last = math.max(record.version + 1, now), operation
 record.terminal, record.generation, record.status = terminal, generation, ARGV[16]
@@ -129,7 +130,7 @@ if enters then
   enter(P, id, asked, room, now)
 elseif asked then
   woken = leave(P, id, asked, now)
-elseif began then
+elseif anew and not terminal then
   count_again(P, id, header, now)
 end
 settle_lease(P, id, record, left > 0 or parked, due, lease_ms, keep, now)

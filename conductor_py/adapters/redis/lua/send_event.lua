@@ -4,7 +4,7 @@
 --            whether it makes new work
 -- RETURNS    {OK, now, loaded | false, answer | false} {GONE | LIMITED, now}
 -- INVARIANT  A repeat of the operation appends nothing. The version does not move.
--- BOUND      Events returned: 1,000; fields: 1 MB; answers kept: 64.
+-- BOUND      Events returned: 1,000; fields: 1 MB; answers looked at: those of a minute.
 -- @include room
 -- @include time
 -- @include record
@@ -40,7 +40,7 @@ local won = ends <= now or (answer ~= nil and owner == holder)
 local until_ms = won and now + tonumber(ARGV[6]) or ends
 if not answer then
   redis.call('RPUSH', P .. 'inbox:' .. id, ARGV[4])
-  put_answer(P, id, operation, int(now))
+  put_answer(P, id, operation, int(now), now)
 end
 if not won then
   redis.call('ZADD', P .. 'timers:' .. record.home, 'LT', int(until_ms), 'x:' .. id)

@@ -83,10 +83,12 @@ local function leave(P, id, asked, now)
   return admit_waiting(P, key, ARGV[asked[1] + 4], now, ARGV[asked[1] + 6] == '1')
 end
 
--- An ended execution that is opened again counts at once, even above the limit.
+-- An ended execution that is opened again counts at once, even above the limit; it may have ended, while it waited, in
+-- the same decision.
 local function count_again(P, id, header, now)
   local key = header and string.find(header, '"akey"', 1, true) and cjson.decode(header).akey
   if key then
+    redis.call('ZREM', P .. 'waiting:' .. key, id)
     redis.call('ZADD', P .. 'admitted:' .. key, int(now), id)
   end
 end

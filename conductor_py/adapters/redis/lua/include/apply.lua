@@ -219,7 +219,7 @@ end
 
 local function apply_answers(P, channel, id, section, now)
   for i = section[1], section[2], 2 do
-    put_answer(P, id, ARGV[i], int(now) .. ' ' .. ARGV[i + 1])
+    put_answer(P, id, ARGV[i], int(now) .. ' ' .. ARGV[i + 1], now)
     publish(channel, 'o:' .. ARGV[i])
   end
   publish(channel, 'x:' .. id)
