@@ -62,6 +62,11 @@ def selected(command: Command) -> Command:
     ) -> object:
         if bool(workflow_ids) == (query is not None):
             raise click.UsageError("give WORKFLOW_IDs, or a --query")
+        if query is not None and not query.strip():
+            # What a shell makes of a variable that is not set must not mean everything.
+            raise click.UsageError(
+                "--query is empty; all executions are found by --query 'startTime>0'"
+            )
         if query is None and (dry_run or yes):
             raise click.UsageError("--dry-run and --yes go with a --query")
         choice = Selection(ids=workflow_ids, query=query, dry_run=dry_run, yes=yes)

@@ -406,3 +406,12 @@ def test_times_are_printed_in_the_zone_that_is_asked_for(
     outcome = run("schedule", "next", "0 0 9 * * *")
     assert outcome.code == 2
     assert "there is no time zone 'Europe/Atlantis'" in outcome.err
+
+
+@pytest.mark.parametrize("query", ["", "  "])
+def test_an_empty_query_is_not_everything(run: Run, stub: StubServer, query: str) -> None:
+    finds(stub, 3)
+    outcome = run("workflow", "terminate", "--query", query, "--yes")
+    assert outcome.code == 2
+    assert "--query is empty" in outcome.err
+    assert acted(stub, "DELETE") == []

@@ -295,6 +295,7 @@ def no_answer(error: Exception) -> StoreUnavailable:
 
 
 _FULL: Final = "when used memory > 'maxmemory'"
+_CANNOT_WRITE: Final = "MISCONF"
 _DAMAGED: Final = ("WRONGTYPE", "user_script:", "not an integer", "not a valid float")
 """What a server says of its memory, and of state that has not the form that it must have."""
 
@@ -305,12 +306,17 @@ def is_of_memory(error: Exception) -> bool:
 
 
 def refused(error: Exception) -> StoreFailure:
-    """Say that the server would not carry a command out: it cannot just now, it is full, or what
-    it holds cannot be read.
+    """Say that the server would not carry a command out: it cannot just now, it or its disk is
+    full, or what it holds cannot be read.
     """
     said = str(error)
     if is_of_memory(error):
         return StoreFull("Redis holds maxmemory and takes nothing new until something has ended.")
+    if _CANNOT_WRITE in said:
+        return StoreUnavailable(
+            "Redis cannot write its files, most likely because its disk is full. It takes nothing"
+            f" new until it can; what it holds is not damaged ({said})."
+        )
     if any(mark in said for mark in _DAMAGED):
         return StoreDamaged(f"Redis refused: {said}")
     return StoreUnavailable(f"Redis refused: {said}")

@@ -14,7 +14,7 @@ from conductor_py.errors import ConfigurationError, StoreDamaged, StoreUnavailab
 from tests.conformance.stores import Clock, redis_store
 from tests.conftest import RealRedis
 from tests.services import RedisServer, start_redis
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, until
 
 
 @pytest.fixture
@@ -184,3 +184,24 @@ def test_a_bound_of_memory_is_asked_for(connection: Connection) -> None:
 def test_both_ways_to_pack_a_command_agree() -> None:
     arguments = ("EVALSHA", 1, b"\x00\r\n", "é", 2**53, "")
     assert pack(arguments) == pack_plainly(arguments)
+
+
+def test_a_server_that_cannot_write_its_files_is_away_and_not_damaged() -> None:
+    server = start_redis()
+    connection = Connection(server.url, socket_timeout_s=PATIENCE_S)
+    try:
+        connection.command("SET", "there", "1")
+        connection.command("CONFIG", "SET", "save", "3600 1")
+        (server.socket.parent / "dump.rdb").mkdir()  # no file can take its place
+        connection.command("BGSAVE")
+        until(lambda: b"rdb_last_bgsave_status:err" in connection.command("INFO", "persistence"))
+        script = "return redis.call('SET', KEYS[1], '2')"
+        for name, *rest in (("SET", "there", "2"), ("EVAL", script, 1, "there")):
+            with pytest.raises(StoreUnavailable) as refused:
+                connection.command(str(name), *rest)
+            assert not isinstance(refused.value, StoreDamaged)
+            assert "cannot write its files" in refused.value.message
+        assert connection.command("GET", "there") == b"1"
+    finally:
+        connection.close()
+        server.stop()
