@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,6 +13,9 @@ from conductor_py.cli.connection import client, connected, document, file_docume
 from conductor_py.cli.names import WORKFLOW
 from conductor_py.cli.near import warn, warn_of
 from conductor_py.cli.printing import print_json, print_table, say
+from conductor_py.errors import InvalidInput, Violation
+from conductor_py.model.json import JsonObject
+from conductor_py.sdk.client import Client
 from conductor_py.wire.advice import task_advice
 
 _OF_A_WORKFLOW: Final = ("version", "outputParameters", "failureWorkflow", "schemaVersion")
@@ -42,7 +47,7 @@ def validate(files: tuple[Path, ...], *, server: str, as_json: bool) -> None:
         if "tasks" not in each:
             warn_of(each.get("name"), task_advice(each))
     with client(server) as conductor:
-        said = {str(each.get("name")): conductor.validate_workflow(each) for each in found}
+        said = _checked(conductor, found)
     if as_json:
         print_json(said)
     for name in () if as_json else said:
@@ -61,8 +66,8 @@ def register(files: tuple[Path, ...], *, overwrite: bool, server: str, as_json: 
     tasks = [each for each in found if "tasks" not in each]
     with client(server) as conductor:
         # All are checked before one is registered.
-        for each in workflows:
-            warn(str(each.get("name")), conductor.validate_workflow(each))
+        for name, warnings in _checked(conductor, workflows).items():
+            warn(name, warnings)
         for each in tasks:
             warn_of(each.get("name"), task_advice(each))
         if tasks:
@@ -76,6 +81,25 @@ def register(files: tuple[Path, ...], *, overwrite: bool, server: str, as_json: 
         for kind, listed in names.items():
             for name in listed:
                 say(f"registered {kind[:-1]} {name}", err=True)
+
+
+def _checked(conductor: Client, workflows: Sequence[dict[str, Any]]) -> dict[str, list[JsonObject]]:
+    """What each would be accepted with; ``InvalidInput`` names all that are wrong, and how."""
+    said: dict[str, list[JsonObject]] = {}
+    wrong: list[Violation] = []
+    refused = 0
+    for each in workflows:
+        name = str(each.get("name"))
+        try:
+            said[name] = conductor.validate_workflow(each)
+        except InvalidInput as refusal:
+            refused += 1
+            found = refusal.violations or (Violation(path="$", message=refusal.message),)
+            wrong += [replace(one, path=f"{name}: {one.path}") for one in found]
+    if refused:
+        message = f"{refused} of {len(workflows)} workflow definitions wrong; nothing is registered"
+        raise InvalidInput(message, violations=tuple(wrong))
+    return said
 
 
 @definition.command("list")

@@ -11,6 +11,7 @@ from typing import Any
 
 from conductor_py.errors import Violation
 from conductor_py.model.definitions import (
+    CONTROL_TYPES,
     WorkflowDef,
     WorkflowTask,
     children_of,
@@ -22,9 +23,13 @@ from conductor_py.wire.definitions import TASK_DEF, WORKFLOW_DEF
 from conductor_py.wire.event_handlers import EventHandlerForm
 from conductor_py.wire.fields import Cases, Key, Lists, Many, One, WireSchema, step
 from conductor_py.wire.schedules import WorkflowScheduleForm
+from conductor_py.wire.task_rules import RULES
 from conductor_py.wire.validation import FORKS, places_of
 
 _LIKENESS = 0.8
+_BUILT_IN = frozenset(
+    (*RULES, *CONTROL_TYPES, "HUMAN", "NOOP", "PULL_WORKFLOW_MESSAGES", "SET_VARIABLE", "SIMPLE")
+)
 _ELSEWHERE = frozenset(
     (
         *("BUSINESS_RULE", "CALL_MCP_TOOL", "CHUNK_TEXT", "GENERATE_AUDIO"),
@@ -137,9 +142,15 @@ def _idle(definition: WorkflowDef, root: str) -> Iterator[Violation]:
 
 
 def _of_others(definition: WorkflowDef, root: str) -> Iterator[Violation]:
-    """Types that another server carries out itself, and here wait for a worker."""
+    """Types that another server carries out itself, or that are misspelt, and here wait for a
+    worker.
+    """
     for path, task in tasks_of(definition, root):
         kind = task.type
+        meant = None if kind in _BUILT_IN else _nearest(kind.upper(), _BUILT_IN, _LIKENESS)
+        if meant and kind not in _ELSEWHERE:
+            message = f"is a type of yours, for which a worker must poll; did you mean {meant}?"
+            yield Violation(path=f"{path}.type", message=message)
         if kind in _ELSEWHERE or kind.startswith(_ELSEWHERE_TOO):
             message = (
                 f"is not carried out by this server: a worker, or a system task of yours, must"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
-from tests.sdk.stub import Reply, StubServer
+from tests.sdk.stub import Reply, Request, StubServer
 
 _ID = "000f0000-0000-0000-0000-000000000001"
 
@@ -128,7 +128,31 @@ def test_violations_are_listed(run: Run, stub: StubServer, tmp_path: Path) -> No
     outcome = run("definition", "register", str(file))
 
     assert outcome.code == 1
-    assert "  $.tasks[0].name: must be given" in outcome.err
+    assert "  x: $.tasks[0].name: must be given" in outcome.err
+    assert not stub.seen("POST", ".*workflow$")
+
+
+@pytest.mark.parametrize("verb", ["register", "validate"])
+def test_of_several_definitions_all_that_are_wrong_are_named(
+    run: Run, stub: StubServer, tmp_path: Path, verb: str
+) -> None:
+    file = tmp_path / "definitions.json"
+    names = ("right", "wrong", "wrong too")
+    file.write_text(json.dumps([{"name": name, "tasks": [{}]} for name in names]))
+
+    def check(request: Request) -> Reply:
+        if request.json()["name"] == "right":
+            return Reply(200, {"warnings": []})
+        found = [{"path": "$.tasks[0].name", "message": "must be given"}]
+        body = {"status": 400, "message": "Validation failed", "validationErrors": found}
+        return Reply(400, body)
+
+    stub.on("POST", "/api/metadata/workflow/validate", check)
+    outcome = run("definition", verb, str(file))
+    assert outcome.code == 1
+    assert "2 of 3 workflow definitions wrong; nothing is registered" in outcome.err
+    for name in names[1:]:
+        assert f"  {name}: $.tasks[0].name: must be given" in outcome.err
     assert not stub.seen("POST", ".*workflow$")
 
 

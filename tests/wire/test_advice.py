@@ -249,3 +249,21 @@ def test_what_users_name_themselves_is_no_matter() -> None:
 
 def test_members_of_other_servers_are_no_matter() -> None:
     assert _advice(_task(workflowTaskType="SIMPLE"), permissions=[], orkesOnly=True) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "meant"),
+    [
+        *(("http", "HTTP"), ("Simple", "SIMPLE"), ("DOWHILE", "DO_WHILE"), ("Set_Variable",) * 2),
+        *(("SUBWORKFLOW", "SUB_WORKFLOW"), ("FORK_JOIN_DYNAMC", "FORK_JOIN_DYNAMIC")),
+    ],
+)
+def test_a_type_that_is_nearly_a_built_in_one_is_warned_about(kind: str, meant: str) -> None:
+    ((path, message),) = _advice(_task(type=kind))
+    assert path == "$.tasks[0].type"
+    assert message.endswith(f"did you mean {meant.upper()}?")
+
+
+@pytest.mark.parametrize("kind", ["HTTP2_POLL", "CHARGE_CARD", "TRANSFORM", "charge_card"])
+def test_a_type_of_ones_own_is_not_warned_about(kind: str) -> None:
+    assert _advice(_task(type=kind)) == []

@@ -8,6 +8,7 @@ from conductor_py.engine.explaining.causes import Cause, about_task, counted, sp
 from conductor_py.engine.explaining.facts import Facts, QueueFacts
 from conductor_py.model.execution import Attempt
 from conductor_py.model.json import JsonValue
+from conductor_py.wire.task_rules import RULES
 
 
 def cause_in_queue(all_facts: Facts, attempt: Attempt) -> Cause:
@@ -90,7 +91,7 @@ def _unasked(
     elif others:
         code, text = "worker-in-other-group", f"is in queue {attempt.queue}; workers ask others"
         evidence["queues"] = others
-    elif facts.system:
+    elif facts.system and attempt.type in RULES:
         code, text = "no-system-worker", f"is in queue {attempt.queue} that no worker asks"
     elif last:
         text = f"is in queue {attempt.queue}; the last worker asked {span(now - last)} ago"
