@@ -27,6 +27,7 @@ from conductor_py.sdk.outage import Outage
 from conductor_py.sdk.poll_loop import PollLoop
 from conductor_py.sdk.presence import Presence, sdk_name
 from conductor_py.sdk.report import Reporter
+from conductor_py.sdk.worker import WorkerTask
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from conductor_py.model.json import JsonObject
     from conductor_py.sdk.client import Client
     from conductor_py.sdk.clock import Clock
-    from conductor_py.sdk.worker import WorkerTask
 
 _log = logging.getLogger(__name__)
 
@@ -248,12 +248,17 @@ def _new_id() -> str:
     return name if number == 1 else f"{name}-{number}"
 
 
-def _distinct(tasks: Iterable[WorkerTask[..., object]]) -> tuple[WorkerTask[..., object], ...]:
-    listed = tuple(tasks)
+def _distinct(tasks: Iterable[object]) -> tuple[WorkerTask[..., object], ...]:
+    listed: list[WorkerTask[..., object]] = []
+    for task in tasks:
+        if not isinstance(task, WorkerTask):
+            name = getattr(task, "__qualname__", repr(task))
+            raise ConfigurationError(f'{name} is no worker task: decorate it, @worker_task("name")')
+        listed.append(task)
     if not listed:
         raise ConfigurationError("a worker needs at least one task")
     keys = [(task.options.name, task.options.domain) for task in listed]
     for key in keys:
         if keys.count(key) > 1:
             raise ConfigurationError(f"two functions are given for task {key[0]}")
-    return listed
+    return tuple(listed)

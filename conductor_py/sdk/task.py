@@ -170,13 +170,19 @@ class TaskResult:
 @dataclass(frozen=True, slots=True)
 class TaskInProgress:
     """Returned by a worker's function: not done; offer the same task again after
-    ``callback_after_s`` seconds.
+    ``callback_after_s`` seconds; 0: at once, again and again as fast as it goes.
 
     ``output`` replaces what the task has put out so far.
     """
 
     callback_after_s: int
     output: Mapping[str, JsonValue] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse a time that has passed; raises ``InvalidInput``."""
+        if self.callback_after_s < 0:
+            message = f"callback_after_s is {self.callback_after_s}, and must be 0 or more"
+            raise InvalidInput(message)
 
 
 def _required(polled: JsonObject, name: str) -> str:

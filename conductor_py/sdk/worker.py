@@ -62,6 +62,11 @@ class WorkerOptions:
 
     def __post_init__(self) -> None:
         """Refuse what cannot work; raises ``ConfigurationError``."""
+        if callable(self.name):
+            raise ConfigurationError(
+                "worker_task takes the type of the tasks:"
+                f' write @worker_task("{getattr(self.name, "__name__", "my_task")}")'
+            )
         if not self.name:
             raise ConfigurationError("a worker task needs a name")
         if self.concurrency < 1 or self.lease_s < 1:

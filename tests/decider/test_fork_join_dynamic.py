@@ -89,6 +89,15 @@ def test_domains_and_workflow_that_data_brings_in_are_no_expressions(engine: Mem
     assert found["taskToDomain"] == {"a": "${workflow.input.x}"}
 
 
+@pytest.mark.parametrize("items", [None, "x", {"n": 1}])
+def test_inputs_that_are_no_list_are_named(engine: MemoryEngine, items: Any) -> None:
+    fork = fork_inputs("f", [], forkTaskName="t")
+    fork["inputParameters"]["forkTaskInputs"] = "${workflow.input.items}"
+    started = engine.start(workflow("w", fork, join("j")), input={"items": items})
+    reason = task_of(engine, started, "f")["reasonForIncompletion"]
+    assert reason == "forkTaskInputs of the dynamic fork is no list"
+
+
 def test_text_that_data_brought_in_stays_as_it_is_when_its_task_is_done_again(
     engine: MemoryEngine,
 ) -> None:

@@ -12,12 +12,14 @@ import pytest
 
 from conductor_py.sdk import (
     ConfigurationError,
+    InvalidInput,
     NonRetryableError,
     ResultStatus,
     TaskCancelled,
     TaskContext,
     TaskInProgress,
     TaskResult,
+    Worker,
     task_context,
     worker_task,
 )
@@ -226,6 +228,27 @@ def test_raise_if_cancelled_is_silent_while_the_task_is_ours(clock):
 def test_options_that_cannot_work_are_refused(options):
     with pytest.raises(ConfigurationError):
         worker_task(**options)
+
+
+def test_a_decorator_without_the_type_of_the_tasks_is_refused_where_it_stands():
+    def charge():
+        return None
+
+    with pytest.raises(ConfigurationError, match=r'@worker_task\("charge"\)'):
+        worker_task(charge)  # type: ignore[arg-type]
+
+
+def test_a_function_that_is_no_worker_task_is_named(client):
+    def charge():
+        return None
+
+    with pytest.raises(ConfigurationError, match="charge is no worker task"):
+        Worker(client, [charge])  # type: ignore[list-item]
+
+
+def test_a_time_before_now_to_come_again_is_refused():
+    with pytest.raises(InvalidInput, match="callback_after_s is -1"):
+        TaskInProgress(-1)
 
 
 def test_an_async_function_runs_to_its_end_and_knows_its_task(clock):

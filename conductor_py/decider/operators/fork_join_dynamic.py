@@ -135,6 +135,8 @@ def _branches(node: Node, value: JsonObject) -> tuple[JsonObject, ...] | Refusal
         return _of_tasks(node, value)
     if task.dynamic_fork_join_tasks_param:
         return _legacy(task.dynamic_fork_join_tasks_param, value)
+    if "forkTaskInputs" in value:
+        return Refusal("forkTaskInputs of the dynamic fork is no list")
     return Refusal("The dynamic fork names no parameter for its tasks")
 
 
