@@ -19,10 +19,12 @@ from conductor_workers.statements import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
 
 Exchange = Mapping[str, Any]
-"""What a record keeps of one exchange: ``rounds`` (names), ``schema``, ``buckets`` and whether its
-rows are ``keyed``, which decides whether the job's number of buckets is that number.
+"""What a record keeps of one exchange: ``rounds`` (names), ``schema``, ``buckets``, whether its
+rows are ``keyed``, which decides whether the job's number of buckets is that number, and the types
+that the keys of a join are ``hashed`` in; absent: those of ``schema``.
 """
 
 _ONE: Final = 1
@@ -30,11 +32,14 @@ _ONE: Final = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writing:
-    """Where a round's rows of an exchange go; without ``keys`` all go into one bucket."""
+    """Where a round's rows of an exchange go; without ``keys`` all go into one bucket. ``types``
+    are what keys are hashed in; empty: their own.
+    """
 
     workplace: Workplace
     epoch: int
     keys: tuple[str, ...]
+    types: tuple[DataType, ...] = ()
     buckets: int
     parallelism: int
 
@@ -53,6 +58,8 @@ def write_exchange(frame: DataFrame, known: Exchange | None, writing: Writing) -
 
     buckets = writing.buckets if writing.keys else _ONE
     columns = [f.col(quoted(name)) for name in writing.keys]
+    if writing.types:
+        columns = [each.cast(type_) for each, type_ in zip(columns, writing.types, strict=True)]
     bucket = f.pmod(f.hash(*columns), f.lit(buckets)) if columns else f.lit(0)
     tasks = min(writing.parallelism, buckets)
     placed = frame.withColumn(BUCKET, bucket.cast("int"))
@@ -60,11 +67,13 @@ def write_exchange(frame: DataFrame, known: Exchange | None, writing: Writing) -
     name = writing.workplace.frame(f"exchange-{writing.epoch}", writing.epoch)
     write_rows(writing.workplace, name, written, by=BUCKET)
     rounds = [*(known or {}).get("rounds", ()), name]
+    hashed = {"hashed": [each.jsonValue() for each in writing.types]} if writing.types else {}
     return {
         "rounds": rounds,
         "schema": frame.schema.jsonValue(),
         "buckets": buckets,
         "keyed": bool(writing.keys),
+        **hashed,
     }
 
 

@@ -72,6 +72,16 @@ def once_each(
     return fresh.join(passed, same, "left_anti")
 
 
+def last_of_each(node: spec.Transform, rows: DataFrame) -> DataFrame:
+    """Return the last row of each key, of rows that are all there."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as f
+
+    order = f.xxhash64(*(f.col(name) for name in rows.columns)).desc()
+    place = Window.partitionBy(*node.settings["keys"]).orderBy(order)
+    return rows.withColumn("_place", f.row_number().over(place)).where("_place = 1").drop("_place")
+
+
 def partial_sums(node: spec.Transform, frame: DataFrame) -> DataFrame:
     """Return what this round adds to each group, by the parts of the measures."""
     from pyspark.sql import functions as f

@@ -38,9 +38,11 @@ from conductor_workers.pipelines.exchanges import (
     read_exchange,
     write_exchange,
 )
+from conductor_workers.pipelines.joint_types import joint_types
 from conductor_workers.pipelines.kept_rows import read_rows
 from conductor_workers.pipelines.keyed import (
     Keeping,
+    last_of_each,
     once_each,
     partial_sums,
     remember,
@@ -211,7 +213,7 @@ class _Running:
             made = self._in_event_time(node, inputs)
         elif node.kind == "dedup":
             (rows,) = inputs.values()
-            made = _last_of_each(node, rows) if blocking else self._deduplicated(node, rows)
+            made = last_of_each(node, rows) if blocking else self._deduplicated(node, rows)
         elif node.kind == "aggregate":
             (rows,) = inputs.values()
             node = told_the_time(node, inputs, self._task.began_ms)
@@ -219,6 +221,7 @@ class _Running:
         else:
             ground = self._ground
             shop = Shop(ground.spark, now_ms=self._task.began_ms, modules=ground.modules)
+            joint_types(node, ground.spark, self._task.record.exchanges, {})  # or refuses
             sides = frozenset(k for k, output in node.inputs.items() if self._is_lookup(output))
             made = transformed(node, inputs, reach, shop, sides=sides)
         refuse_unpinned(node, made)
@@ -274,17 +277,20 @@ class _Running:
 
     def _write(self) -> None:
         ground, task = self._ground, self._task
-        for key, output in task.stage.exchanges.items():
-            transform, _, name = key.partition("/")
+        frames = {key: self._outputs[each] for key, each in task.stage.exchanges.items()}
+        for key, frame in frames.items():
+            node_id, _, name = key.partition("/")
+            node = ground.transform(node_id)
             writing = Writing(
                 workplace=ground.workplace,
                 epoch=task.number,
-                keys=exchange_keys(ground.transform(transform), name),
+                keys=exchange_keys(node, name),
+                types=joint_types(node, ground.spark, task.record.exchanges, frames),
                 buckets=ground.job.env.buckets,
                 parallelism=ground.parallelism,
             )
             known = task.record.exchanges.get(key)
-            self._harvest.exchanges[key] = write_exchange(self._outputs[output], known, writing)
+            self._harvest.exchanges[key] = write_exchange(frame, known, writing)
         for number, name in enumerate(task.stage.sinks):
             if number:
                 faults.reach("F4")
@@ -371,15 +377,6 @@ def unpinned(document: Mapping[str, Any]) -> StructType:
         raise SourceProblem(
             "SCHEMA_CHANGED", f"The pinned schema is unreadable: {error}"
         ) from error
-
-
-def _last_of_each(node: spec.Transform, rows: DataFrame) -> DataFrame:
-    from pyspark.sql import Window
-    from pyspark.sql import functions as f
-
-    order = f.xxhash64(*(f.col(name) for name in rows.columns)).desc()
-    place = Window.partitionBy(*node.settings["keys"]).orderBy(order)
-    return rows.withColumn("_place", f.row_number().over(place)).where("_place = 1").drop("_place")
 
 
 def _uses(ground: Ground, stage: Stage) -> Counter[str]:
