@@ -25,9 +25,11 @@ from conductor_workers.statements import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import DataType, StructField, StructType
 
 BUCKET: Final = "_bucket"
 _DELTAS: Final = 10
+_MOST_DIGITS: Final = 38
 _MEASURE: Final = re.compile(r"\s*(count|sum|min|max|avg)\s*\((.*)\)\s*", re.IGNORECASE | re.DOTALL)
 _ADDED_UP: Final = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
 
@@ -115,7 +117,7 @@ def remember(
     keys = keys_of(node)
     known = state or {}
     deltas = list(known.get("deltas", ()))
-    kept = fresh.select(*keys) if node.kind == "dedup" else fresh
+    kept = fresh.select(*keys) if node.kind == "dedup" else _as_kept(node, state, fresh)
     compact = len(deltas) + 1 >= _DELTAS
     if compact:
         kept = (
@@ -146,10 +148,13 @@ def names_in(state: State) -> Iterator[str]:
 
 
 def _remembered(state: State, keeping: Keeping) -> DataFrame:
-    from pyspark.sql.types import StructType
+    """Return the rows of a state. Where types were not kept, files have decimals of any width."""
+    from pyspark.sql.types import StructField, StructType
 
-    schema = StructType.fromJson(cast("dict[str, Any]", state["schema"]))
-    return read_rows(keeping.spark, keeping.workplace, names_in(state), schema)
+    kept = _schema_of(state)
+    wide = StructType([StructField(each.name, _widest(each.dataType)) for each in kept])
+    rows = read_rows(keeping.spark, keeping.workplace, names_in(state), wide)
+    return rows.select(*(_of_type(rows[quoted(each.name)], each) for each in kept))
 
 
 def _added_up(
@@ -157,9 +162,57 @@ def _added_up(
 ) -> DataFrame:
     from pyspark.sql import functions as f
 
-    rows = fresh if state is None else _remembered(state, keeping).unionByName(fresh)
-    parts = [f.expr(f"{adder}({quoted(name)})").alias(name) for name, _, adder in _parts(node)]
+    added = rows = _as_kept(node, state, fresh)
+    if state is not None:
+        rows = _remembered(state, keeping).unionByName(added)
+    parts = [
+        # The sum of decimals has ten digits more than they have, and would grow with each base.
+        _of_type(f.expr(f"{adder}({quoted(name)})"), added.schema[name])
+        for name, _, adder in _parts(node)
+    ]
     return rows.groupBy(*map(quoted, keys_of(node))).agg(*parts)
+
+
+def _as_kept(node: spec.Transform, state: State | None, fresh: DataFrame) -> DataFrame:
+    """Return partial sums in the types of those that are kept, which are the first round's.
+
+    Raises:
+        TransformRefused: they are other sums now.
+    """
+    if state is None:
+        return fresh
+    kept = _schema_of(state)
+    for name, _, _ in _parts(node):
+        before, now = kept[name].dataType, fresh.schema[name].dataType
+        if _widest(before).simpleString() != _widest(now).simpleString():
+            raise TransformRefused(
+                f"{node.id}.measures: {name} is kept as {before.simpleString()} and has become a "
+                f"{now.simpleString()}; drop its state, or give what it reads its type back."
+            )
+    return fresh.select(*(_of_type(fresh[quoted(name)], kept[name]) for name in fresh.columns))
+
+
+def _schema_of(state: State) -> StructType:
+    from pyspark.sql.types import StructType
+
+    return StructType.fromJson(cast("dict[str, Any]", state["schema"]))
+
+
+def _of_type(column: Column, field: StructField) -> Column:
+    """Return a column under that name, with that width when it is of decimals."""
+    from pyspark.sql.types import DecimalType
+
+    is_decimal = isinstance(field.dataType, DecimalType)
+    return (column.cast(field.dataType) if is_decimal else column).alias(field.name)
+
+
+def _widest(type_: DataType) -> DataType:
+    """Return a type that all decimals of one scale are read as; of others themselves."""
+    from pyspark.sql.types import DecimalType
+
+    if isinstance(type_, DecimalType):
+        return DecimalType(_MOST_DIGITS, type_.scale)
+    return type_
 
 
 def _parts(node: spec.Transform) -> Sequence[tuple[str, str, str]]:
