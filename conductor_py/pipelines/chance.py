@@ -25,20 +25,20 @@ _TELLING: Final = (
 )
 #: A text or a comment that nothing closes goes on to the end: looking for its end again at each of
 #: its quotes would take the square of its length.
-_TEXT: Final = (
+TEXT: Final = (
     r"'(?:[^'\\]|\\.|'')*'?|\"(?:[^\"\\]|\\.)*\"?|`[^`]*`?|--[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/)?"
 )
 #: Written so that it ends at the first ``*/``: one that may go on is divided in endless ways.
-_COMMENT: Final = r"/\*[^*]*\*+(?:[^/*][^*]*\*+)*/"
+COMMENT: Final = r"/\*[^*]*\*+(?:[^/*][^*]*\*+)*/"
 _DRAWN: Final = (
     rf"(?<![.\w])(?:{'|'.join(_DRAWING)})(?=\s*\()"
-    rf"|(?<![.\w])(?:date|timestamp|timestamp_ltz|timestamp_ntz)(?:\s|{_COMMENT}|--[^\n]*\n)*"
+    rf"|(?<![.\w])(?:date|timestamp|timestamp_ltz|timestamp_ntz)(?:\s|{COMMENT}|--[^\n]*\n)*"
     r"(?P<mark>['\"])\s*(?:now|today|tomorrow|yesterday)\s*(?P=mark)"
 )
 _CALLED: Final = "|".join(_TELLING)
 _BARE: Final = "current_timestamp|current_date|localtimestamp"
 _WORD: Final = re.compile(
-    rf"(?P<text>{_TEXT})|(?P<drawn>{_DRAWN})"
+    rf"(?P<text>{TEXT})|(?P<drawn>{_DRAWN})"
     rf"|(?<![.\w])(?:(?P<called>{_CALLED})\s*\(\s*\)|(?P<bare>{_BARE})\b(?!\s*[(.]))",
     re.IGNORECASE | re.DOTALL,
 )

@@ -11,6 +11,7 @@ from conductor_py.pipelines.chance import moments
 from conductor_py.pipelines.client_options import database_findings, kafka_findings
 from conductor_py.pipelines.format_options import option_findings
 from conductor_py.pipelines.kinds import SOURCES, is_foreign
+from conductor_py.pipelines.measures import NEEDED, read_measure
 from conductor_py.pipelines.spec import Job, Sink, Source, Transform
 
 Finding = tuple[str, str]
@@ -59,6 +60,10 @@ def source_findings(node: Source, job: Job) -> Iterator[Finding]:
 
 def transform_findings(node: Transform, job: Job) -> Iterator[Finding]:
     """List what is wrong with a transform by itself."""
+    if node.settings.get("emit") == "running":
+        for name, text in node.settings["measures"].items():
+            if read_measure(text) is None and "${" not in text:
+                yield f".measures.{name}", NEEDED
     rule = _TIMED.get(node.kind)
     if rule is None:
         return

@@ -11,11 +11,11 @@ measures, and shows, each round, the groups that the round touched.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from conductor_py.pipelines import spec
+from conductor_py.pipelines.measures import NEEDED, Measure, read_measure
 from conductor_py.records import dataclass
 from conductor_workers.pipelines import faults
 from conductor_workers.pipelines.kept_rows import read_rows, write_rows
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 BUCKET: Final = "_bucket"
 _DELTAS: Final = 10
 _MOST_DIGITS: Final = 38
-_MEASURE: Final = re.compile(r"\s*(count|sum|min|max|avg)\s*\((.*)\)\s*", re.IGNORECASE | re.DOTALL)
 _ADDED_UP: Final = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
 
 State = Mapping[str, Any]
@@ -218,32 +217,27 @@ def _widest(type_: DataType) -> DataType:
 def _parts(node: spec.Transform) -> Sequence[tuple[str, str, str]]:
     """Return name, expression and adding function of what each measure is kept as."""
     parts = []
-    measures = cast("Mapping[str, str]", node.settings["measures"])
-    for name, text in measures.items():
-        kind, argument = _measure(node, name, text)
-        if kind == "avg":
-            parts.append((f"{name}_sum", f"sum({argument})", "sum"))
-            parts.append((f"{name}_count", f"count({argument})", "sum"))
+    for name in node.settings["measures"]:
+        measure = _measure(node, name)
+        if measure.kind == "avg":
+            parts.append((f"{name}_sum", measure.as_kind("sum"), "sum"))
+            parts.append((f"{name}_count", measure.as_kind("count"), "sum"))
         else:
-            parts.append((name, f"{kind}({argument})", _ADDED_UP[kind]))
+            parts.append((name, measure.as_kind(measure.kind), _ADDED_UP[measure.kind]))
     return parts
 
 
 def _shown(node: spec.Transform, name: str) -> Column:
     from pyspark.sql import functions as f
 
-    kind, _ = _measure(node, name, str(node.settings["measures"][name]))
-    if kind == "avg":
+    if _measure(node, name).kind == "avg":
         total, count = quoted(f"{name}_sum"), quoted(f"{name}_count")
         return f.expr(f"try_divide({total}, {count})").alias(name)
     return f.col(quoted(name))
 
 
-def _measure(node: spec.Transform, name: str, text: str) -> tuple[str, str]:
-    found = _MEASURE.fullmatch(text)
-    if found is None or found[2].strip().lower().startswith("distinct "):
-        raise TransformRefused(
-            f"{node.id}: the measure {name} must be count, sum, min, max or avg of something, "
-            f"not {text!r}."
-        )
-    return found[1].lower(), found[2]
+def _measure(node: spec.Transform, name: str) -> Measure:
+    found = read_measure(str(node.settings["measures"][name]))
+    if found is None:
+        raise TransformRefused(f"{node.id}.measures.{name}: {NEEDED}.")
+    return found
