@@ -91,3 +91,12 @@ def test_sums_that_have_become_others_are_refused(rounds: Rounds) -> None:
         TransformRefused, match=r"m is kept as decimal\(22,2\) and has become a bigint"
     ):
         rounds.take("SELECT 1 AS k, 1 AS x")
+
+
+def test_a_measure_may_have_the_name_of_a_part_of_an_average(rounds: Rounds) -> None:
+    rounds.group_by = ("m_count",)
+    rounds.measures = {"m": "avg(x)", "m_sum": "sum(x)", "M_SUM_": "max(x)"}
+    for number in (1, 2):
+        query = f"SELECT 'k' AS m_count, x FROM VALUES ({number}), ({number + 4}) AS t(x)"
+        shown = rounds.take(query)
+    assert shown == [("k", 3.5, 14, 6)]

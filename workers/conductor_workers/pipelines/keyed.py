@@ -220,18 +220,37 @@ def _parts(node: spec.Transform) -> Sequence[tuple[str, str, str]]:
     for name in node.settings["measures"]:
         measure = _measure(node, name)
         if measure.kind == "avg":
-            parts.append((f"{name}_sum", measure.as_kind("sum"), "sum"))
-            parts.append((f"{name}_count", measure.as_kind("count"), "sum"))
+            total, count = _halves(node, name)
+            parts.append((total, measure.as_kind("sum"), "sum"))
+            parts.append((count, measure.as_kind("count"), "sum"))
         else:
             parts.append((name, measure.as_kind(measure.kind), _ADDED_UP[measure.kind]))
     return parts
+
+
+def _halves(node: spec.Transform, mean: str) -> tuple[str, str]:
+    """Return the names of the sum and the count of an average: none that its author has given.
+
+    Those that need no other name have had it in all states that are kept.
+    """
+    measures = node.settings["measures"]
+    others = [name for name in measures if _measure(node, name).kind != "avg"]
+    taken = {name.lower() for name in (*keys_of(node), *others)}
+    names = []
+    for half in ("sum", "count"):
+        name = f"{mean}_{half}"
+        while name.lower() in taken:
+            name += "_"
+        names.append(name)
+    total, count = names
+    return total, count
 
 
 def _shown(node: spec.Transform, name: str) -> Column:
     from pyspark.sql import functions as f
 
     if _measure(node, name).kind == "avg":
-        total, count = quoted(f"{name}_sum"), quoted(f"{name}_count")
+        total, count = map(quoted, _halves(node, name))
         return f.expr(f"try_divide({total}, {count})").alias(name)
     return f.col(quoted(name))
 
