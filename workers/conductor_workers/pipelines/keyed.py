@@ -60,8 +60,8 @@ def once_each(
     from pyspark.sql import functions as f
 
     keys = keys_of(node)
-    order = f.xxhash64(*(f.col(name) for name in frame.columns))
-    place = Window.partitionBy(*keys).orderBy(order)
+    order = f.xxhash64(*map(quoted, frame.columns))
+    place = Window.partitionBy(*map(quoted, keys)).orderBy(order)
     first = frame.withColumn("_place", f.row_number().over(place)).where("_place = 1")
     fresh = first.drop("_place")
     if state is None:
@@ -69,7 +69,7 @@ def once_each(
     passed = _remembered(state, keeping)
     same = f.lit(True)
     for name in keys:
-        same = same & fresh[name].eqNullSafe(passed[name])
+        same = same & fresh[quoted(name)].eqNullSafe(passed[quoted(name)])
     return fresh.join(passed, same, "left_anti")
 
 
@@ -78,8 +78,8 @@ def last_of_each(node: spec.Transform, rows: DataFrame) -> DataFrame:
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
-    order = f.xxhash64(*(f.col(name) for name in rows.columns)).desc()
-    place = Window.partitionBy(*node.settings["keys"]).orderBy(order)
+    order = f.xxhash64(*map(quoted, rows.columns)).desc()
+    place = Window.partitionBy(*map(quoted, keys_of(node))).orderBy(order)
     return rows.withColumn("_place", f.row_number().over(place)).where("_place = 1").drop("_place")
 
 
@@ -101,10 +101,10 @@ def totals(
     sums = _added_up(node, state, fresh, keeping)
     same = f.lit(True)
     for name in keys:
-        same = same & sums[name].eqNullSafe(fresh[name])
+        same = same & sums[quoted(name)].eqNullSafe(fresh[quoted(name)])
     touched = sums.join(fresh, same, "left_semi")
     measures = cast("Mapping[str, str]", node.settings["measures"])
-    return touched.select(*keys, *(_shown(node, name) for name in measures))
+    return touched.select(*map(quoted, keys), *(_shown(node, name) for name in measures))
 
 
 def remember(
@@ -116,7 +116,9 @@ def remember(
     keys = keys_of(node)
     known = state or {}
     deltas = list(known.get("deltas", ()))
-    kept = fresh.select(*keys) if node.kind == "dedup" else _as_kept(node, state, fresh)
+    kept = (
+        fresh.select(*map(quoted, keys)) if node.kind == "dedup" else _as_kept(node, state, fresh)
+    )
     compact = len(deltas) + 1 >= _DELTAS
     if compact:
         kept = (
@@ -124,7 +126,7 @@ def remember(
             if node.kind == "dedup"
             else _added_up(node, state, kept, keeping)
         )
-    bucket = f.pmod(f.xxhash64(*keys), f.lit(keeping.buckets)).cast("int")
+    bucket = f.pmod(f.xxhash64(*map(quoted, keys)), f.lit(keeping.buckets)).cast("int")
     placed = kept.withColumn(BUCKET, bucket)
     written = placed.repartitionById(
         keeping.parallelism, f.pmod(f.col(BUCKET), f.lit(keeping.parallelism)).cast("int")

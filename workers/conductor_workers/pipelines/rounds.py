@@ -54,6 +54,7 @@ from conductor_workers.pipelines.sinks.sizes import expected_bytes
 from conductor_workers.pipelines.streams import Streams
 from conductor_workers.pipelines.transforms import Shop, refuse_unpinned, told_the_time, transformed
 from conductor_workers.pipelines.workplace import Workplace
+from conductor_workers.statements import quoted
 from conductor_workers.tasks.output import computed_once
 
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ class _Running:
             measures["bad"] = f.count(f.col(BAD))
             measures["why"] = f.min(f.col(BAD))
         if node.event_time is not None:
-            newest = f.max(f.col(node.event_time.column)).cast("timestamp")
+            newest = f.max(f.col(quoted(node.event_time.column))).cast("timestamp")
             measures["newest"] = newest.cast("double")
         rows, self._figures[node.id] = observed(rows, **measures)
         return rows

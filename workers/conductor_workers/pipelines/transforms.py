@@ -126,12 +126,12 @@ def _lookup(node: spec.Transform, inputs: Frames, shop: Shop) -> DataFrame:
     pairs = cast("list[tuple[str, str]]", node.settings["on"])
     condition = f.lit(True)
     for left, right in pairs:
-        condition = condition & (main[left] == side[right])
+        condition = condition & (main[quoted(left)] == side[quoted(right)])
     joined = main.join(f.broadcast(side), condition, str(node.settings.get("how", "left")))
     # The side's keys say nothing new; a column of both is the main input's.
     for name in side.columns:
         if name in main.columns or name in {right for _, right in pairs}:
-            joined = joined.drop(side[name])
+            joined = joined.drop(side[quoted(name)])
     return joined
 
 
@@ -141,7 +141,7 @@ def _join(node: spec.Transform, inputs: Frames, shop: Shop) -> DataFrame:
     if is_timed(node):
         return joined(node, left, right)
     pairs = cast("list[tuple[str, str]]", node.settings["on"])
-    condition = [left[one] == right[other] for one, other in pairs]
+    condition = [left[quoted(one)] == right[quoted(other)] for one, other in pairs]
     how = str(node.settings.get("how", "inner"))
     if all(one == other for one, other in pairs):
         # Brought together by name: one column of each pair is left, whatever the join.
