@@ -96,6 +96,7 @@ def test_sums_that_have_become_others_are_refused(rounds: Rounds) -> None:
 def test_a_measure_may_have_the_name_of_a_part_of_an_average(rounds: Rounds) -> None:
     rounds.group_by = ("m_count",)
     rounds.measures = {"m": "avg(x)", "m_sum": "sum(x)", "M_SUM_": "max(x)"}
+    shown: Sequence[Row] = ()
     for number in (1, 2):
         query = f"SELECT 'k' AS m_count, x FROM VALUES ({number}), ({number + 4}) AS t(x)"
         shown = rounds.take(query)
