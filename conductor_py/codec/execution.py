@@ -376,7 +376,7 @@ _WHOLE: dict[str, Callable[[bytes], object]] = {
     "watch": load_watches,
     "walk": load_walk,
     "redo": load_document,
-    "appended": load_document,
+    "by:append": load_document,
     "messages": load_message_queue,
     "permissive": load_permissive,
 }

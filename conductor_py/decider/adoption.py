@@ -42,7 +42,7 @@ def adopt(ws: Workspace, spot: Spot, before: Attempt, retries: int, *, resume: b
         operators.open_(ws, spot)
         return
     state = ws.answer(f"childstate:{child}:{before.seq}", ChildStateWanted(child))
-    if not isinstance(state, ChildState):
+    if not isinstance(state, ChildState) or state.leaves:
         operators.open_(ws, spot)
         return
     attempt = _open(ws, spot, before, child)

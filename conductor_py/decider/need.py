@@ -116,12 +116,15 @@ class PresenceWanted:
 
 @dataclass(frozen=True, slots=True)
 class ChildState:
-    """How a child stands: ``output`` and ``reason`` of its end, when it has ended."""
+    """How a child stands: ``output`` and ``reason`` of its end, when it has ended. One that
+    ``leaves`` is being deleted.
+    """
 
     status: WorkflowStatus
     generation: int
     reason: str | None
     output: Document
+    leaves: bool = False
 
 
 @dataclass(frozen=True, slots=True)

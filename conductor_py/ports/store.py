@@ -12,7 +12,7 @@ Fields of an execution (``<vec>`` is the iteration vector, ``1.2``; absent outsi
     r:<ref>          newest attempt (seq) over all iterations      r:<ref>#<vec>  that iteration's
     j:<ref>[#<vec>]  join or loop state    d:<ref>[#<vec>]  hash of the definition it brought
     w:<n>            step postponed by a pause                s:<ref>  a loop's task to be skipped
-    watch            who waits for it to block or to end       appended  who appended to ``vars``
+    watch            who waits for it to block or to end       by:append  who appended to vars
     walk             what a walk over all attempts is for   redo  an input kept for its end
     messages         the numbers of the messages sent to it     m:<n>  one of them
     permissive       why permissive tasks have failed         g:<ref>  gate of a task of a DAG

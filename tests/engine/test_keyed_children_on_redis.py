@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from conductor_py.adapters.redis.reader import RedisExecutionReader
 from conductor_py.codec.definitions import workflow_from_json
 from conductor_py.config import load
 from conductor_py.engine import Engine
+from conductor_py.errors import StoreFull
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.model.requests import PollRequest, StartRequest, TaskResult
 from conductor_py.model.status import TaskStatus
@@ -208,3 +210,35 @@ def test_a_child_that_cannot_be_retried_tells_its_end_as_often_as_it_is_asked(
     engine.executor.go_on(None, "h", [child])
     assert engine.effects.run(partition_of(child), [f"{child}:post:ended:1"]) == 1
     assert engine.executions.document(parent)["status"] == "FAILED"
+
+
+def test_a_termination_brings_no_child_back(engine: Engine) -> None:
+    parent, child = _abroad(engine)
+    engine.executions.terminate(child, reason="enough")
+    engine.executor.go_on(None, "h", [child])
+    engine.steering.remove(child, archive=True)
+    engine.executions.terminate(parent, reason="enough")
+    engine.executor.go_on(None, "h", [parent])
+    assert engine.effects.run(partition_of(parent), [f"{parent}:post:cancel:{parent}-1"]) == 1
+    assert engine.executions.view(child) is None
+
+
+def test_a_child_that_cannot_be_brought_back_just_now_holds_no_other_post(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent, child = _terminated_and_retried(engine)
+    assert engine.effects.run(partition_of(parent), [f"{parent}:post:cancel:{parent}-1"]) == 1
+    engine.executor.go_on(None, "h", [child])
+    engine.steering.remove(child, archive=True)
+    begin = RedisExecutionReader.begin_restore
+
+    def full(self: RedisExecutionReader, execution: ExecutionId, token: str) -> str | None:
+        raise StoreFull("no room")
+
+    monkeypatch.setattr(RedisExecutionReader, "begin_restore", full)
+    retry = f"{parent}:post:revive:{parent}-2"
+    assert engine.effects.run(partition_of(parent), [retry]) == 0
+    assert engine.executions.document(parent)["status"] == "RUNNING"
+    monkeypatch.setattr(RedisExecutionReader, "begin_restore", begin)
+    assert engine.effects.run(partition_of(parent), [retry]) == 1
+    assert engine.executions.document(child)["status"] == "RUNNING"

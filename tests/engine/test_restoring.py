@@ -1,7 +1,9 @@
 """Executions that left the store are taken up again: they come back from the archive."""
 
 import logging
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -343,3 +345,21 @@ def test_who_starts_under_the_key_of_a_deleted_execution_gets_a_new_one(
     again = engine.start(workflow("w", simple("a")), **more)
     assert again != started
     assert status_of(engine, again) == "RUNNING"
+
+
+def test_what_is_archived_and_cannot_be_read_can_be_deleted(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = engine.start(workflow("w", simple("a")), idempotency_key="k")
+    engine.run("a")
+    _leave(engine, started)
+    kept = type(engine.ports.search).kept
+
+    def damaged(*given: Any) -> Any:
+        found = kept(*given)
+        return found and replace(found, document=b"of another format")
+
+    monkeypatch.setattr(type(engine.ports.search), "kept", damaged)
+    engine.engine.steering.remove(started, archive=False)
+    with pytest.raises(NotFound):
+        engine.workflow(started)

@@ -16,6 +16,7 @@ from conductor_py.ports.store import Changes, Child, Offer
 
 ANSWERS_KEPT: Final = 64
 ANSWER_MS: Final = 60_000
+MOST_ANSWERS: Final = 1_024
 AWAITED_MS: Final = 10_000
 FALLBACK_MS: Final = 1_000
 _UNPARKED_AT_ONCE: Final = 2_000
@@ -29,8 +30,10 @@ def put_answer(execution: Execution, operation: str, at_ms: int, answer: bytes |
     is_new = operation not in answers
     answers[operation] = (at_ms, answer)
     if is_new and len(answers) % ANSWERS_KEPT == 0:
-        old = ((at, name) for name, (at, _) in answers.items() if at_ms - at > AWAITED_MS)
-        for _, name in sorted(old)[:-ANSWERS_KEPT]:
+        kept = sorted((at, name) for name, (at, _) in answers.items())
+        for gone, (at, name) in enumerate(kept[:-ANSWERS_KEPT], 1):
+            if at_ms - at <= AWAITED_MS and len(kept) - gone < MOST_ANSWERS:
+                break
             del answers[name]
 
 

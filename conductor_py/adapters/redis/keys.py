@@ -40,9 +40,7 @@ KEYS = (
     _key("aside:", "any", "<name>: a key that had a wrong type", "1 a name, 7 d"),
     _key("audit", "string", "what the last audit counted, JSON (partition 0)", "1"),
     _key("inbox:", "list", "<execution>: events not yet consumed", "trimmed by commit"),
-    _key(
-        "ans:", "hash", "<execution>: operation -> '<ms>[ <answer>]'", "60 s; 127 older than 10 s"
-    ),
+    _key("ans:", "hash", "<execution>: operation -> '<ms>[ <answer>]'", "60 s; 1,087"),
     _key("park:", "set", "<execution>: attempts parked while paused", "open attempts"),
     _key(
         "ckpt:", "hash", "<execution>: what its long tasks keep, see ports/checkpoints.py", "64 MB"

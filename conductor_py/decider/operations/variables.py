@@ -10,7 +10,7 @@ from conductor_py.model.decision import Answer
 from conductor_py.model.event import Operation
 from conductor_py.model.json import JsonValue
 
-_KNOWN: Final = 30
+_KNOWN: Final = 100
 
 
 def variables(ws: Workspace, operation: Operation) -> Answer:
@@ -33,7 +33,7 @@ def variables(ws: Workspace, operation: Operation) -> Answer:
         done = _appended_before(ws)
         if operation.id in done:
             return Answer(operation=operation.id)
-        ws.documents["appended"] = {"by": [*done, operation.id][-_KNOWN:]}
+        ws.documents["by:append"] = {"by": [*done, operation.id][-_KNOWN:]}
         changes = {name: _appended(present.get(name), value) for name, value in changes.items()}
     ws.documents["vars"] = {**present, **changes}
     return Answer(operation=operation.id)
@@ -41,7 +41,7 @@ def variables(ws: Workspace, operation: Operation) -> Answer:
 
 def _appended_before(ws: Workspace) -> Sequence[JsonValue]:
     """The ids of the newest operations that have appended."""
-    done = ws.document("appended").get("by")
+    done = ws.document("by:append").get("by")
     return done if isinstance(done, (list, tuple)) else ()
 
 

@@ -247,13 +247,12 @@ class Fetcher:
         if stored is None:
             return None
         header = load_header(stored)
-        if header.forget:
-            return None  # it leaves as soon as its effect is carried out
         return ChildState(
             status=header.status,
             generation=header.generation,
             reason=load_ending(fields.get("end")).reason,
             output=load_document(fields.get("output")),
+            leaves=header.forget,
         )
 
     def _is_present(self, execution: ExecutionId) -> bool:

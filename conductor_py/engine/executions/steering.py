@@ -10,7 +10,6 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from conductor_py.codec.kept_execution import load_kept
 from conductor_py.engine.decisions.executor import Executor
 from conductor_py.engine.decisions.operations import Operations
 from conductor_py.engine.executions.executions import Executions
@@ -112,14 +111,13 @@ class Steering:
         if archive:
             return
         kept = self._search.kept(execution)
-        if kept is not None:
-            release_key(self._reader, execution, load_kept(kept.document).fields)
         # Not what is newer: somebody may be bringing it back just now.
         if not self._search.delete(execution, version):
             raise StoreUnavailable("Somebody is bringing it back from the archive; try again.")
         if not self._reader.cancel_restore(execution):
             self.remove(execution, archive=False)  # brought back from what is deleted
             return
+        release_key(self._reader, execution, kept=kept.document if kept else None)
         self._left(execution)
 
     def _now(self, execution: ExecutionId, effects: Sequence[str]) -> None:

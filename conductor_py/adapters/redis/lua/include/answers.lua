@@ -1,5 +1,6 @@
 -- Answers of operations: "<ms>" while owed, "<ms> <answer>" once given; for 60 s. Nobody waits for longer than ten: of
--- those that are older 64 are kept, and up to 63 more until somebody looks.
+-- those that are older the newest are kept, as long as there are 64 with the others. More than 1,024 are kept of none.
+-- Once in 64 new ones somebody looks.
 local function answer_of(P, id, operation, now)
   local text = redis.call('HGET', P .. 'ans:' .. id, operation)
   if not text then
@@ -13,21 +14,21 @@ local function answer_of(P, id, operation, now)
 end
 
 local function forget_old_answers(key, now)
-  local all, old = redis.call('HGETALL', key), {}
+  local all, kept = redis.call('HGETALL', key), {}
   for i = 1, #all, 2 do
-    local at = tonumber(string.match(all[i + 1], '^%d+'))
-    if now - at > 10000 then
-      old[#old + 1] = {at, all[i]}
-    end
+    kept[#kept + 1] = {tonumber(string.match(all[i + 1], '^%d+')), all[i]}
   end
-  table.sort(old, function(one, other)
+  table.sort(kept, function(one, other)
     if one[1] ~= other[1] then
       return one[1] < other[1]
     end
     return one[2] < other[2]
   end)
-  for i = 1, #old - 64 do
-    redis.call('HDEL', key, old[i][2])
+  for i = 1, #kept - 64 do
+    if now - kept[i][1] <= 10000 and #kept - i < 1024 then
+      break
+    end
+    redis.call('HDEL', key, kept[i][2])
   end
 end
 
