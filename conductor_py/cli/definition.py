@@ -84,14 +84,16 @@ def register(files: tuple[Path, ...], *, overwrite: bool, server: str, as_json: 
 
 
 def _checked(conductor: Client, workflows: Sequence[dict[str, Any]]) -> dict[str, list[JsonObject]]:
-    """What each would be accepted with; ``InvalidInput`` names all that are wrong, and how."""
+    """What each name would be accepted with, in all versions that are given; ``InvalidInput`` names
+    all that are wrong, and how.
+    """
     said: dict[str, list[JsonObject]] = {}
     wrong: list[Violation] = []
     refused = 0
     for each in workflows:
         name = str(each.get("name"))
         try:
-            said[name] = conductor.validate_workflow(each)
+            said.setdefault(name, []).extend(conductor.validate_workflow(each))
         except InvalidInput as refusal:
             refused += 1
             found = refusal.violations or (Violation(path="$", message=refusal.message),)

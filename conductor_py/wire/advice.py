@@ -27,9 +27,10 @@ from conductor_py.wire.task_rules import RULES
 from conductor_py.wire.validation import FORKS, places_of
 
 _LIKENESS = 0.8
-_BUILT_IN = frozenset(
+BUILT_IN = frozenset(
     (*RULES, *CONTROL_TYPES, "HUMAN", "NOOP", "PULL_WORKFLOW_MESSAGES", "SET_VARIABLE", "SIMPLE")
 )
+"""Types that this server carries out itself, and that of workers."""
 _ELSEWHERE = frozenset(
     (
         *("BUSINESS_RULE", "CALL_MCP_TOOL", "CHUNK_TEXT", "GENERATE_AUDIO"),
@@ -147,7 +148,7 @@ def _of_others(definition: WorkflowDef, root: str) -> Iterator[Violation]:
     """
     for path, task in tasks_of(definition, root):
         kind = task.type
-        meant = None if kind in _BUILT_IN else _nearest(kind.upper(), _BUILT_IN, _LIKENESS)
+        meant = None if kind in BUILT_IN else _nearest(kind.upper(), BUILT_IN, _LIKENESS)
         if meant and kind not in _ELSEWHERE:
             message = f"is a type of yours, for which a worker must poll; did you mean {meant}?"
             yield Violation(path=f"{path}.type", message=message)

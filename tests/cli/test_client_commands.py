@@ -173,6 +173,23 @@ def test_what_is_hardly_meant_in_a_definition_is_said(
     assert len(stub.seen("POST", ".*workflow$")) == (verb == "register")
 
 
+def test_of_two_versions_of_a_definition_what_is_said_of_both_is_told(
+    run: Run, stub: StubServer, tmp_path: Path
+) -> None:
+    file = tmp_path / "definitions.json"
+    file.write_text(json.dumps([{"name": "x", "version": n, "tasks": [{}]} for n in (1, 2)]))
+
+    def check(request: Request) -> Reply:
+        said = {"path": "$", "message": f"of version {request.json()['version']}"}
+        return Reply(200, {"warnings": [said]})
+
+    stub.on("POST", "/api/metadata/workflow/validate", check)
+    outcome = run("definition", "validate", str(file))
+    assert outcome.code == 0
+    assert "warning: x: $ of version 1" in outcome.err
+    assert "warning: x: $ of version 2" in outcome.err
+
+
 def test_a_check_of_definitions_prints_json(run: Run, stub: StubServer, tmp_path: Path) -> None:
     file = tmp_path / "definition.json"
     file.write_text('[{"name": "x", "tasks": [{}]}, {"name": "a task"}]')

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from conductor_py.wire.advice import advice, task_advice, versioned_advice
+from conductor_py.decider.operators import OPERATORS
+from conductor_py.wire.advice import BUILT_IN, advice, task_advice, versioned_advice
 from conductor_py.wire.definition_reader import DefinitionReader
 
 
@@ -262,6 +263,10 @@ def test_a_type_that_is_nearly_a_built_in_one_is_warned_about(kind: str, meant: 
     ((path, message),) = _advice(_task(type=kind))
     assert path == "$.tasks[0].type"
     assert message.endswith(f"did you mean {meant.upper()}?")
+
+
+def test_every_type_that_the_server_carries_out_is_known_as_built_in() -> None:
+    assert set(OPERATORS) <= BUILT_IN
 
 
 @pytest.mark.parametrize("kind", ["HTTP2_POLL", "CHARGE_CARD", "TRANSFORM", "charge_card"])

@@ -4,7 +4,7 @@
 --            whether it makes new work
 -- RETURNS    {OK, now, loaded | false, answer | false} {GONE | LIMITED, now}
 -- INVARIANT  A repeat of the operation appends nothing. The version does not move.
--- BOUND      Events returned: 1,000; fields: 1 MB; answers looked at: those of a minute.
+-- BOUND      Events returned: 1,000; fields: 1 MB; answers looked at: 1,088.
 -- @include room
 -- @include time
 -- @include record

@@ -1,8 +1,8 @@
 -- The changes of a decision. The caller's arguments end in sections "<letter> <number of values> <values…>"; empty
 -- ones are left out. Letters: F fields, D deleted, E ended, R reopened, O offers (seq, queue, shard, score, due), T
 -- attempt timers (seq, due), C children (how many of them nobody waits for, then of each id, home, name, generation,
--- event, number of field values, fields…), M messages (id, event, wanted), I own events, X effects (id, document, due, when
--- it may be due at the soonest: 0 or an instant), A answers (operation, answer), P plans, G claim guards (seq,
+-- event, number of field values, fields…), M messages (id, event, wanted), I own events, X effects (id, document, due,
+-- when it may be due at the soonest: 0 or an instant), A answers (operation, answer), P plans, G claim guards (seq,
 -- claim, until), H chain (chain.lua), U unpark, Z touched attempts (how long they are gathered in ms, seqs).
 local function read_sections(from)
   local sections = {}
