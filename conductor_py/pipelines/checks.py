@@ -21,6 +21,7 @@ from conductor_py.pipelines.node_rules import (
     source_findings,
     transform_findings,
 )
+from conductor_py.pipelines.orders import disorder
 from conductor_py.pipelines.plan import Reach
 from conductor_py.pipelines.reaches import is_lookup, is_timed, reach_of
 from conductor_py.pipelines.spec import Guarantee, Job, Sink, Transform
@@ -53,6 +54,7 @@ def findings(job: Job) -> tuple[Violation, ...]:
         found += _below(path, _inputs(transform, graph))
         found += _below(path, _reach(transform, graph, job))
         found += _below(path, transform_findings(transform, job))
+        found += _below(path, _keep(transform, graph))
         found += _below(path, _chance(transform, graph))
     for sink in job.sinks:
         found += _below(where[sink.id], sink_findings(sink))
@@ -98,6 +100,14 @@ def _reach(node: Transform, graph: Graph, job: Job) -> Iterator[Finding]:
             "join": "; give left_time, right_time and within_s",
         }
         yield ".kind", message + hint.get(node.kind, "")
+
+
+def _keep(node: Transform, graph: Graph) -> Iterator[Finding]:
+    if node.kind == "dedup" and node.settings.get("keep") == "last":
+        mixed = disorder(node.id, graph)
+        if mixed is not None:
+            message = f"must be first: rows have no order behind {mixed}, so none of them is the"
+            yield ".keep", f"{message} last; take an aggregate with max_by(value, time)"
 
 
 def _chance(node: Transform, graph: Graph) -> Iterator[Finding]:

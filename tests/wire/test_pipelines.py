@@ -228,6 +228,28 @@ def test_what_is_wrong_is_named_by_its_path(edit, path, says):
     assert says in found[path]
 
 
+@pytest.mark.parametrize(
+    ("between", "named"),
+    [
+        (transform("t", "map", {"i": "a"}, select={"id": "id"}), None),
+        (transform("t", "sql", {"i": "a"}, query="SELECT id FROM i"), None),
+        (transform("t", "filter", {"i": "a"}, where="id > 1", parallelism=3), "t"),
+        (transform("t", "sql", {"i": "a"}, query="SELECT id FROM i", reach="blocking"), "t"),
+        (transform("t", "dedup", {"i": "a"}, keys=["number"]), "t"),
+        (transform("t", "join", {"left": "a", "right": "a"}, on=[["id", "id"]]), "t"),
+    ],
+)
+def test_last_row_of_a_key_is_refused_where_rows_have_no_order(between, named):
+    last = transform("d", "dedup", {"i": "t"}, keys=["id"], keep="last")
+    body = job([source("a")], [between, last], [sink("out", "d")])
+    if named is None:
+        read_job(body)
+        return
+    assert f"no order behind {named}" in _wrong(body)["$.transforms[1].keep"]
+    last["keep"] = "first"
+    read_job(body)
+
+
 def test_all_that_is_wrong_is_listed_at_once():
     body = example()
     body["sources"][0]["format"] = "avro"

@@ -12,7 +12,7 @@ from conductor_py.pipelines.bad_rows import exceeded
 from conductor_py.pipelines.record import Record, SplitDescriptor
 from conductor_py.records import dataclass, field
 from conductor_workers.pipelines.connectors import AT, BAD, CODE, RAW
-from conductor_workers.pipelines.places import PLACE
+from conductor_workers.pipelines.places import PLACE, path_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -105,11 +105,10 @@ def _placed(rows: DataFrame) -> DataFrame:
     at = f.col(AT) if AT in rows.columns else f.lit(None).cast(PLACE)
     code = f.col(CODE) if CODE in rows.columns else f.lit(None)
     flat = rows.select(BAD, RAW, code.alias(CODE), at.alias(AT)).select(BAD, RAW, CODE, f"{AT}.*")
-    uri = f.url_decode(f.replace(f.col("file"), f.lit("+"), f.lit("%2B")))
     return flat.withColumns(
         {
             CODE: f.coalesce(f.col(CODE), f.lit(_BAD_ROW)),
-            "file": f.regexp_replace(uri, "^file:/+", "/"),
+            "file": path_of(f.col("file")),
         }
     )
 

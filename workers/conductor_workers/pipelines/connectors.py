@@ -133,6 +133,18 @@ class NativeSource(Protocol):
 
 
 @runtime_checkable
+class Ordering(Protocol):
+    """A native source whose frame may have the rows of several splits in another order."""
+
+    def ordered(
+        self, spark: SparkSession, splits: Sequence[SplitDescriptor], schema: StructType
+    ) -> DataFrame | None:
+        """Return what ``NativeSource.frame`` does, in partitions that follow the splits as given,
+        and in each split the rows as they stand in it.
+        """
+
+
+@runtime_checkable
 class Extending(Protocol):
     """A bounded source that may be given more to list once it has listed all that it was given."""
 

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructField, StructType
 
 BUCKET: Final = "_bucket"
+#: When a row came: epoch and place. Of rows that an exchange has from versions before, NULL.
+TURN: Final = "_conductor_turn"
+_PLACE: Final = "_conductor_place"
 _DELTAS: Final = 10
 _MOST_DIGITS: Final = 38
 _ADDED_UP: Final = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
@@ -52,18 +55,22 @@ def keys_of(node: spec.Transform) -> tuple[str, ...]:
     return tuple(node.settings["keys" if node.kind == "dedup" else "group_by"])
 
 
+def with_turns(rows: DataFrame, epoch: int) -> DataFrame:
+    """Give rows that come in an order their turn: the epoch, and the place in its round."""
+    from pyspark.sql import functions as f
+
+    turn = f.struct(f.lit(epoch).cast("bigint"), f.monotonically_increasing_id())
+    return rows.withColumn(TURN, turn)
+
+
 def once_each(
     node: spec.Transform, frame: DataFrame, state: State | None, keeping: Keeping
 ) -> DataFrame:
     """Return the first row of each key that did not pass before."""
-    from pyspark.sql import Window
     from pyspark.sql import functions as f
 
     keys = keys_of(node)
-    order = f.xxhash64(*map(quoted, frame.columns))
-    place = Window.partitionBy(*map(quoted, keys)).orderBy(order)
-    first = frame.withColumn("_place", f.row_number().over(place)).where("_place = 1")
-    fresh = first.drop("_place")
+    fresh = _one_of_each(keys, frame, last=False)
     if state is None:
         return fresh
     passed = _remembered(state, keeping)
@@ -75,12 +82,21 @@ def once_each(
 
 def last_of_each(node: spec.Transform, rows: DataFrame) -> DataFrame:
     """Return the last row of each key, of rows that are all there."""
+    return _one_of_each(keys_of(node), rows, last=True)
+
+
+def _one_of_each(keys: Sequence[str], rows: DataFrame, *, last: bool) -> DataFrame:
+    """Choose by turns; rows without one by what is in them, which is the same in a round redone."""
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
-    order = f.xxhash64(*map(quoted, rows.columns)).desc()
-    place = Window.partitionBy(*map(quoted, keys_of(node))).orderBy(order)
-    return rows.withColumn("_place", f.row_number().over(place)).where("_place = 1").drop("_place")
+    order = [f.xxhash64(*(quoted(name) for name in rows.columns if name != TURN))]
+    if TURN in rows.columns:
+        order.insert(0, f.col(TURN))
+    if last:
+        order = [each.desc() for each in order]
+    place = f.row_number().over(Window.partitionBy(*map(quoted, keys)).orderBy(*order))
+    return rows.withColumn(_PLACE, place).where(f"{_PLACE} = 1").drop(_PLACE, TURN)
 
 
 def partial_sums(node: spec.Transform, frame: DataFrame) -> DataFrame:

@@ -14,11 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from conductor_workers.pipelines.connectors import AT
+from conductor_py.pipelines.record import SplitDescriptor
+from conductor_workers.pipelines.connectors import AT, CODE
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import StructType
 
 #: Columns of a reader's batches that are taken into ``_at``.
@@ -68,3 +69,31 @@ def placed_by_spark(frame: DataFrame) -> DataFrame:
         f.monotonically_increasing_id().alias("row"),
     )
     return frame.withColumn(AT, at)
+
+
+def in_order(rows: DataFrame, splits: Sequence[SplitDescriptor]) -> DataFrame:
+    """Return rows that have places without them, a partition for each of these splits of files.
+
+    Spark itself reads the largest file first, and small ones together.
+    """
+    from pyspark.sql import functions as f
+
+    listed = [(at, each.ord, each.descriptor.get("path")) for at, each in enumerate(splits)]
+    turns = rows.sparkSession.createDataFrame(listed, "_turn int, _ord bigint, _path string")
+    at = f.col(AT)
+    same = (at["ord"] == turns["_ord"]) | (
+        at["ord"].isNull() & (path_of(at["file"]) == turns["_path"])
+    )
+    found = rows.join(f.broadcast(turns), same, "left").repartitionById(
+        len(splits), f.coalesce("_turn", f.lit(0))
+    )
+    in_turn = found.sortWithinPartitions(at["offset"], at["row"])
+    return in_turn.drop("_turn", "_ord", "_path", AT, CODE)
+
+
+def path_of(uri: Column) -> Column:
+    """Return the path of a file on a disk, as splits have it, of the URI that Spark tells."""
+    from pyspark.sql import functions as f
+
+    decoded = f.url_decode(f.replace(uri, f.lit("+"), f.lit("%2B")))
+    return f.regexp_replace(decoded, "^file:/+", "/")

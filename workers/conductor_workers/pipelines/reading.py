@@ -11,6 +11,7 @@ from conductor_py.pipelines.record import SplitDescriptor
 from conductor_workers.pipelines import faults
 from conductor_workers.pipelines.connectors import (
     NativeSource,
+    Ordering,
     Placing,
     Source,
     SplitReader,
@@ -30,10 +31,11 @@ def rows_of(
     schema: StructType,
     *,
     placed: bool = False,
+    ordered: bool = False,
 ) -> DataFrame:
     """Return the rows of a source's splits: Spark's own way of reading when there is one.
 
-    ``placed``: with the column ``_at``, if the source can tell.
+    ``placed``: with the column ``_at``, if the source can tell; ``ordered``: as ``Ordering`` says.
     """
     from pyspark.sql.types import StructType
 
@@ -42,6 +44,8 @@ def rows_of(
     frame = None
     if placed and isinstance(source, Placing):
         frame = source.placed(spark, splits, schema)
+    elif ordered and isinstance(source, Ordering):
+        frame = source.ordered(spark, splits, schema)
     elif isinstance(source, NativeSource):
         frame = source.frame(spark, splits, schema)
     if frame is not None:

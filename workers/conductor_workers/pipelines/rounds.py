@@ -6,13 +6,13 @@ no record does, the round never was.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
 from conductor_py.pipelines import spec
+from conductor_py.pipelines.orders import in_order
 from conductor_py.pipelines.plan import PipelinePlan, Reach, Stage
 from conductor_py.pipelines.record import Record, SplitDescriptor, Staged
 from conductor_py.records import dataclass, field
@@ -47,12 +47,19 @@ from conductor_workers.pipelines.keyed import (
     partial_sums,
     remember,
     totals,
+    with_turns,
 )
 from conductor_workers.pipelines.observing import Figures, NotObserved, observed, told_by
 from conductor_workers.pipelines.reading import rows_of
 from conductor_workers.pipelines.sinks.sizes import expected_bytes
 from conductor_workers.pipelines.streams import Streams
-from conductor_workers.pipelines.transforms import Shop, refuse_unpinned, told_the_time, transformed
+from conductor_workers.pipelines.transforms import (
+    Shop,
+    is_determined,
+    refuse_unpinned,
+    told_the_time,
+    transformed,
+)
 from conductor_workers.pipelines.workplace import Workplace
 from conductor_workers.statements import quoted
 from conductor_workers.tasks.output import computed_once
@@ -154,6 +161,7 @@ class _Running:
         self._outputs: dict[str, DataFrame] = {}
         self._figures: dict[str, Figures] = {}
         self._uses = _uses(ground, task.stage)
+        self._ordered = in_order(ground.job)
         self._keeping = Keeping(
             spark=ground.spark,
             workplace=ground.workplace,
@@ -181,7 +189,11 @@ class _Running:
             stored = self._task.record.lookups[name]
             return read_rows(ground.spark, ground.workplace, [stored], schema)
         splits = self._task.splits.get(name, ())
-        rows = rows_of(ground.spark, ground.sources[name], splits, self._task.schemas[name])
+        schema, ordered = self._task.schemas[name], name in self._ordered
+        rows = rows_of(ground.spark, ground.sources[name], splits, schema, ordered=ordered)
+        if ordered and not is_determined(rows):
+            # Their order was made of numbers that Spark takes for drawn ones; here the plan ends.
+            rows = self._once(rows)
         if splits:
             rows = self._watched(node, rows)
         if BAD not in rows.columns:
@@ -249,6 +261,8 @@ class _Running:
 
     def _deduplicated(self, node: spec.Transform, rows: DataFrame) -> DataFrame:
         state = self._task.record.keyed_state.get(node.id)
+        if node.id in self._ordered:
+            rows = with_turns(rows, self._task.number)
         fresh = self._once(once_each(node, rows, state, self._keeping))
         self._harvest.keyed_state[node.id] = remember(node, fresh, state, self._keeping)
         return fresh
@@ -291,6 +305,8 @@ class _Running:
                 parallelism=ground.parallelism,
             )
             known = task.record.exchanges.get(key)
+            if node_id in self._ordered:
+                frame = with_turns(frame, task.number)  # noqa: PLW2901 - what is kept of it
             self._harvest.exchanges[key] = write_exchange(frame, known, writing)
         for number, name in enumerate(task.stage.sinks):
             if number:
@@ -360,24 +376,6 @@ class _Running:
             source: object = self._ground.sources.get(name)
             if isinstance(source, Verified):
                 source.verify(splits)
-
-
-def pinned(schema: StructType) -> Mapping[str, Any]:
-    """Write a schema as a record keeps it."""
-    found: Mapping[str, Any] = json.loads(schema.json())
-    return found
-
-
-def unpinned(document: Mapping[str, Any]) -> StructType:
-    """Read it back. Raises ``SCHEMA_CHANGED`` for what is none."""
-    from pyspark.sql.types import StructType
-
-    try:
-        return StructType.fromJson(dict(document))
-    except (KeyError, TypeError, ValueError) as error:
-        raise SourceProblem(
-            "SCHEMA_CHANGED", f"The pinned schema is unreadable: {error}"
-        ) from error
 
 
 def _uses(ground: Ground, stage: Stage) -> Counter[str]:

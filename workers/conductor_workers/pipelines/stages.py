@@ -11,8 +11,9 @@ from conductor_py.pipelines.record import Record, SplitDescriptor
 from conductor_workers.pipelines.exchanges import exchange_splits
 from conductor_workers.pipelines.intake import Intake
 from conductor_workers.pipelines.kept_rows import write_rows
+from conductor_workers.pipelines.pinning import pinned, unpinned
 from conductor_workers.pipelines.reading import rows_of
-from conductor_workers.pipelines.rounds import Ground, pinned, unpinned
+from conductor_workers.pipelines.rounds import Ground
 from conductor_workers.statements import quoted
 
 if TYPE_CHECKING:

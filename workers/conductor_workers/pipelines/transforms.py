@@ -186,10 +186,15 @@ def refuse_unpinned(node: spec.Transform, made: DataFrame) -> None:
         )
 
 
+def is_determined(frame: DataFrame) -> bool:
+    """Say whether Spark is sure to find the same rows again."""
+    plan: Any = frame._jdf.queryExecution().analyzed()  # noqa: SLF001
+    return bool(plan.deterministic())
+
+
 def _refuse_chance(node: spec.Transform, made: DataFrame) -> None:
     """What is drawn would be drawn anew when a round is redone."""
-    plan: Any = made._jdf.queryExecution().analyzed()  # noqa: SLF001
-    if not plan.deterministic():
+    if not is_determined(made):
         raise TransformRefused(
             f"{node.id}: it draws values, which are others when a round is redone; take them from "
             "the rows, such as xxhash64 of a key."

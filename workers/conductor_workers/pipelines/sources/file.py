@@ -22,7 +22,7 @@ from conductor_py.records import dataclass, field
 from conductor_workers.pipelines.connectors import RAW, SourceProblem, SplitReader
 from conductor_workers.pipelines.csv_form import form_options, quote_of, separator_of, whole_only
 from conductor_workers.pipelines.enforcement import declared, demanded, enforced
-from conductor_workers.pipelines.places import placed_by_spark
+from conductor_workers.pipelines.places import in_order, placed_by_spark
 from conductor_workers.pipelines.reading import frame_of
 from conductor_workers.pipelines.settings import SettingRefused
 from conductor_workers.pipelines.shapes import arrow_schema
@@ -148,6 +148,15 @@ class FileSource:
     ) -> DataFrame | None:
         """See ``Placing``."""
         return replace(self, placing=True).frame(spark, splits, schema)
+
+    def ordered(
+        self, spark: SparkSession, splits: Sequence[SplitDescriptor], schema: StructType
+    ) -> DataFrame | None:
+        """See ``Ordering``: what tasks of ours read, and one file by itself, have their order."""
+        if len(splits) == 1 or all(self._read_apart or _is_piece(each) for each in splits):
+            return self.frame(spark, splits, schema)
+        rows = self.placed(spark, splits, schema)
+        return None if rows is None else in_order(rows, splits)
 
     def verify(self, splits: Sequence[SplitDescriptor]) -> None:
         """See ``Verified``."""
