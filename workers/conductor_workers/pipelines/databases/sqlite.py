@@ -28,6 +28,7 @@ _DECLARED = (
     (re.compile(r"BLOB"), "binary"),
     (re.compile(r"REAL|FLOA|DOUB"), "double"),
 )
+_EXACT_DIGITS = 15
 _PRECISE = re.compile(r"(?:DECIMAL|NUMERIC)\((\d+),\s*(\d+)\)")
 _BY_VALUE = {int: "bigint", float: "double", str: "string", bytes: "binary"}
 _TYPES = {
@@ -121,8 +122,10 @@ class Sqlite:
             cursor.executemany(statement, portion)
 
     def column_type(self, spark_type: str) -> str | None:
-        if spark_type.startswith("decimal"):
-            return "NUMERIC"
+        if precise := _PRECISE.fullmatch(spark_type.upper()):
+            # As a number it would be rounded: SQLite goes by what is in the name of the type.
+            exact = int(precise[1]) <= _EXACT_DIGITS
+            return "NUMERIC" if exact else f"TEXT_{precise[0]}"
         return _TYPES.get(spark_type)
 
     def stored(self, spark_type: str, value: Any) -> Any:  # noqa: ANN401 - values of any type
