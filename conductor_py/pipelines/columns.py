@@ -109,7 +109,9 @@ def _passed(node: Node, inputs: list[Columns | None]) -> Columns | None:
         return None
     if node.settings.get("how") in {"semi", "anti"}:
         return first
-    keys = {right.lower() for _, right in node.settings["on"]}
+    pairs = [(left.lower(), right.lower()) for left, right in node.settings["on"]]
+    # A join keeps the two columns of a pair whose names differ.
+    keys = {right for left, right in pairs if node.kind == "lookup" or left == right}
     return {**{name: each for name, each in inputs[1].items() if name not in keys}, **first}
 
 

@@ -228,6 +228,13 @@ def test_what_is_wrong_is_named_by_its_path(edit, path, says):
     assert says in found[path]
 
 
+def test_both_columns_of_a_pair_of_a_join_are_known_behind_it_unless_they_have_one_name():
+    renamed = transform("r", "map", {"i": "b"}, select={"other": "id"})
+    joined = transform("j", "join", {"left": "a", "right": "r"}, on=[["id", "other"]])
+    once = transform("d", "dedup", {"i": "j"}, keys=["other"])
+    read_job(job([source("a"), source("b")], [renamed, joined, once], [sink("out", "d")]))
+
+
 @pytest.mark.parametrize(
     ("between", "named"),
     [

@@ -9,7 +9,7 @@ at: operators, tables and functions are those of short lists, and what no list h
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -278,6 +278,11 @@ class Judge:
 def quoted(name: str) -> str:
     """Return a name as SQL takes it, whatever is in it."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def folding(spark: SparkSession) -> Callable[[str], str]:
+    """Return what makes of names of one column one name, as a session tells columns apart."""
+    return str if spark.conf.get("spark.sql.caseSensitive") == "true" else str.lower
 
 
 def _refuse_other_than_queries(name: str) -> None:

@@ -92,3 +92,43 @@ def test_rows_that_are_kept_by_another_type_are_not_joined_in_part(trial: Trial)
     del job["transforms"][1], job["sources"][1]
     ((_, reason),) = trial.run(job).failures
     assert "both.on[0]: rows are kept by int already, and compared as bigint" in reason
+
+
+@pytest.mark.parametrize("kind", ["lookup", "join", "timed"])
+def test_capitals_do_not_tell_columns_of_two_inputs_apart(trial: Trial, kind: str) -> None:
+    (trial.place / "side.json").write_text('{"ID": 2, "Name": "two", "then": 1735689602}\n')
+    columns = ("ID bigint", "Name string", "then bigint")
+    declared = [dict(zip(("name", "type"), each.split(), strict=True)) for each in columns]
+    side = {
+        "id": "side",
+        "kind": "file",
+        "output": "side_rows",
+        "paths": [str(trial.place / "side.json")],
+        "format": "json",
+        "schema": {"columns": declared if kind == "lookup" else [declared[0], declared[2]]},
+        "read_as": "lookup" if kind == "lookup" else "splits",
+    }
+    names = ("main", "side") if kind == "lookup" else ("left", "right")
+    times = {"left_time": "at", "right_time": "then", "within_s": 9**12}
+    both = {
+        "id": "both",
+        "kind": "lookup" if kind == "lookup" else "join",
+        "inputs": dict(zip(names, ("named_out", "side_rows"), strict=True)),
+        "output": "both_out",
+        "on": [["id", "ID"]],
+        "how": "inner",
+        **(times if kind == "timed" else {}),
+    }
+    select = {"id": "id", "name": "text", "at": "at"}
+    named = {"id": "named", "kind": "map", "inputs": {"i": "a_rows"}, "output": "named_out"}
+    job = job_of(
+        [generated("a", 3), side],
+        [files("out", "both_out", trial.place / "out")],
+        [{**named, "select": select}, both],
+        env={"buckets": 2},
+    )
+    result = trial.run(job)
+    assert result.finished, result.document
+    (row,) = trial.rows(trial.place / "out").collect()
+    assert (row["id"], row["name"]) == (2, "row-2")
+    assert sorted(each.lower() for each in row.asDict()) == ["at", "id", "name", "then"]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from conductor_py.pipelines import spec
 from conductor_py.pipelines.reaches import is_timed
-from conductor_workers.statements import quoted
+from conductor_workers.statements import folding, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -164,11 +164,12 @@ def _columns(
             return f.coalesce(left[quoted(name)], right[quoted(name)]).alias(name)
         return (right if how == "right" else left)[quoted(name)]
 
-    shared = [one for one, other in pairs if one == other]
+    fold = folding(left.sparkSession)
+    shared = {fold(one): one for one, other in pairs if fold(one) == fold(other)}
     return [
-        *(key(name) for name in shared),
-        *(left[quoted(name)] for name in left.columns if name not in shared),
-        *(right[quoted(name)] for name in right.columns if name not in shared),
+        *(key(name) for name in shared.values()),
+        *(left[quoted(name)] for name in left.columns if fold(name) not in shared),
+        *(right[quoted(name)] for name in right.columns if fold(name) not in shared),
     ]
 
 

@@ -13,7 +13,7 @@ from conductor_py.records import dataclass
 from conductor_workers.functions import FunctionRefused, function_of, named
 from conductor_workers.pipelines.event_time import joined
 from conductor_workers.pipelines.row_wise import needs_more_than_a_row
-from conductor_workers.statements import quoted
+from conductor_workers.statements import folding, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -121,7 +121,6 @@ def _union(node: spec.Transform, inputs: Frames, shop: Shop) -> DataFrame:
 def _lookup(node: spec.Transform, inputs: Frames, shop: Shop) -> DataFrame:
     from pyspark.sql import functions as f
 
-    del shop
     main, side = inputs["main"], inputs["side"]
     pairs = cast("list[tuple[str, str]]", node.settings["on"])
     condition = f.lit(True)
@@ -129,21 +128,23 @@ def _lookup(node: spec.Transform, inputs: Frames, shop: Shop) -> DataFrame:
         condition = condition & (main[quoted(left)] == side[quoted(right)])
     joined = main.join(f.broadcast(side), condition, str(node.settings.get("how", "left")))
     # The side's keys say nothing new; a column of both is the main input's.
+    fold = folding(shop.spark)
+    known = {fold(name) for name in (*main.columns, *(right for _, right in pairs))}
     for name in side.columns:
-        if name in main.columns or name in {right for _, right in pairs}:
+        if fold(name) in known:
             joined = joined.drop(side[quoted(name)])
     return joined
 
 
 def _join(node: spec.Transform, inputs: Frames, shop: Shop) -> DataFrame:
-    del shop
     left, right = inputs["left"], inputs["right"]
     if is_timed(node):
         return joined(node, left, right)
     pairs = cast("list[tuple[str, str]]", node.settings["on"])
     condition = [left[quoted(one)] == right[quoted(other)] for one, other in pairs]
     how = str(node.settings.get("how", "inner"))
-    if all(one == other for one, other in pairs):
+    fold = folding(shop.spark)
+    if all(fold(one) == fold(other) for one, other in pairs):
         # Brought together by name: one column of each pair is left, whatever the join.
         return left.join(right, [one for one, _ in pairs], how)
     return left.join(right, condition, how)
