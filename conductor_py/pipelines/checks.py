@@ -22,9 +22,10 @@ from conductor_py.pipelines.node_rules import (
     transform_findings,
 )
 from conductor_py.pipelines.orders import disorder
+from conductor_py.pipelines.own_rows import reads_back
 from conductor_py.pipelines.plan import Reach
 from conductor_py.pipelines.reaches import is_lookup, is_timed, reach_of
-from conductor_py.pipelines.spec import Guarantee, Job, Sink, Transform
+from conductor_py.pipelines.spec import Guarantee, Job, Sink, Source, Transform
 
 _TAKES_LOOKUPS: Final = frozenset({"sql", "python"})
 #: How queries are understood and carried out. Others name classes, catalogs, places, credentials.
@@ -137,10 +138,19 @@ def _sink(node: Sink, graph: Graph, job: Job) -> Iterator[Finding]:
         yield ".require", message
     for name in sorted(graph.upstream(node.id)):
         above = graph.nodes[name]
+        if isinstance(above, Source):
+            yield from _own_rows(node, above)
         if isinstance(above, Transform) and above.settings.get("emit") == "running":
             yield from _takes_changes(node, above)
         if isinstance(above, Transform) and is_timed(above) and job.mode == "unbounded":
             yield from _takes_redone(node, above)
+
+
+def _own_rows(node: Sink, source: Source) -> Iterator[Finding]:
+    pattern = None if source.read_as == "lookup" else reads_back(source, node)
+    if pattern is not None:
+        message = f"must not be where {source.id} reads, {pattern}: it would read what is written"
+        yield ".path", f"{message}, without end; write into a folder beside it"
 
 
 def _takes_changes(node: Sink, above: Transform) -> Iterator[Finding]:
@@ -173,7 +183,8 @@ def _dead_letter(job: Job) -> Iterator[Finding]:
         return
     if not asked:
         yield ".dead_letter", "gets no row unless env.errors.bad_rows is dead_letter"
-    for path, message in sink_findings(sink):
+    own_rows = (found for source in job.sources for found in _own_rows(sink, source))
+    for path, message in (*sink_findings(sink), *own_rows):
         yield f".dead_letter{path}", message
     promised = promise_of(sink).guarantee
     if promised not in {None, Guarantee.EXACTLY_ONCE}:
