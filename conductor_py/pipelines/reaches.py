@@ -36,6 +36,12 @@ def is_timed(node: Transform) -> bool:
     return bound is not None and node.settings.get(bound) is not None
 
 
+def is_one_group(node: Transform) -> bool:
+    """Tell whether a transform gives one row for all of its input, be it empty."""
+    final = node.kind == "aggregate" and node.settings.get("emit") != "running"
+    return final and not node.settings.get("group_by") and not is_timed(node)
+
+
 def is_lookup(graph: Graph, node_id: str) -> bool:
     """Tell whether a node is a source that is read whole, once."""
     node = graph.nodes[node_id]

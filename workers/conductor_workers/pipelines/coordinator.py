@@ -163,7 +163,7 @@ class PipelineCoordinator:
                 return None
             self._discover(intake, inputs)
             if intake.finished(inputs.units):
-                if self._held_back:
+                if self._held_back or inputs.owes(self._record):
                     self._carry_out(intake, inputs, {}, last=True)
                     continue
                 if self._record.stage + 1 == len(self._ground.plan.stages):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from conductor_py.pipelines.plan import Stage
+from conductor_py.pipelines.reaches import is_one_group
 from conductor_py.pipelines.record import Record, SplitDescriptor
 from conductor_workers.pipelines.exchanges import exchange_splits
 from conductor_workers.pipelines.intake import Intake
@@ -69,6 +70,16 @@ class StageInputs:
         for name in self._leaders.values():
             self._intake.begin(name, exchange_splits(record.exchanges.get(name)))
         return record
+
+    def owes(self, record: Record) -> bool:
+        """Say whether a later stage needs the columns of this one, though it had no splits.
+
+        An aggregate of one group has a row for no rows, and only a round tells its columns.
+        """
+        later = self._ground.plan.stages[self._stage.number + 1 :]
+        whole = (self._ground.transform(name) for each in later for name in each.transforms)
+        missing = self._stage.exchanges.keys() - record.exchanges.keys()
+        return bool(missing) and any(map(is_one_group, whole))
 
     def widened(self, found: Found) -> Found:
         """Give the splits of one exchange to the others of the same transform: they are buckets."""
