@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 from flask import Blueprint, request
@@ -14,7 +13,6 @@ from conductor_py.api.held import Held, little
 from conductor_py.api.hot import HotView
 from conductor_py.api.payloads import external_storage_location
 from conductor_py.api.searches import loaded, run_search
-from conductor_py.errors import InvalidInput
 from conductor_py.model.requests import StartRequest
 from conductor_py.wire.parameters import (
     business,
@@ -23,7 +21,6 @@ from conductor_py.wire.parameters import (
     priority,
     texts,
     wrong,
-    wrong_segment,
 )
 from conductor_py.wire.parameters import text as text_parameter
 from conductor_py.wire.requests import read_start
@@ -109,14 +106,8 @@ class _Workflows:
         since, until = number(request.args, "startTime"), number(request.args, "endTime")
         if not (since and until):
             return json_answer(list(self._executions.running(name)))
-        query = (
-            f"workflowType = {_quoted(name, wrong_segment, 'name')} AND version = {version}"
-            f" AND startTime BETWEEN {since} AND {until}"
-        )
-        found = self._executions.search(
-            query=query, free_text="*", sort="", start=0, size=self._front.max_results
-        )
-        return json_answer([summary["workflowId"] for summary in found.results])
+        found = self._front.engine.lookups.created(name, version, since_ms=since, until_ms=until)
+        return json_answer(list(found))
 
     def search(self) -> Answer:
         page = self._found()
@@ -137,15 +128,16 @@ def _query() -> str:
     terms = [f"({query})"] if query else []
     classifiers = texts(request.args, "classifier")
     if classifiers:
-        listed = ", ".join(_quoted(name, wrong, "classifier") for name in classifiers)
+        listed = ", ".join(_quoted(name) for name in classifiers)
         terms.append(f"classifier IN ({listed})")
     if flag(request.args, "topLevelOnly"):
         terms.append('parentWorkflowId = ""')
     return query if terms == [f"({query})"] else " AND ".join(terms)
 
 
-def _quoted(value: str, refuse: Callable[[str, str, str], InvalidInput], parameter: str) -> str:
-    quote = "'" if '"' in value else '"'
-    if quote in value or "\\" in value or "*" in value:
-        raise refuse(parameter, "must not hold quotes of both kinds, backslashes or stars", value)
-    return f"{quote}{value}{quote}"
+def _quoted(classifier: str) -> str:
+    quote = "'" if '"' in classifier else '"'
+    if quote in classifier or "\\" in classifier or "*" in classifier:
+        message = "must not hold quotes of both kinds, backslashes or stars"
+        raise wrong("classifier", message, classifier)
+    return f"{quote}{classifier}{quote}"

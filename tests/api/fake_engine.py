@@ -388,6 +388,10 @@ class FakeLookups:
         self.asked.append((tuple(names), tuple(correlation_ids), more))
         return ()
 
+    def created(self, name: str, version: int, **window: int) -> Sequence[str]:
+        self.asked.append((name, version, window))
+        return (WORKFLOW_ID,)
+
     def by_tasks(self, **asked: Any) -> FakePage:
         self.asked.append(asked)
         return self.page

@@ -1,6 +1,7 @@
 """Executions found by what they have in common, over a real engine in memory."""
 
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -167,3 +168,53 @@ def test_a_list_without_end_of_wrong_ids_is_refused_before_it_is_read(client: An
     assert answer.status_code == 400
     (found,) = answer.json["validationErrors"]
     assert found["message"] == "must not hold more than 1000 entries"
+
+
+def _created(client: Any, name: str, first: int, last: int, version: int = 1) -> Any:
+    asked = {"startTime": first, "endTime": last, "version": version}
+    return client.get(f"/api/workflow/running/{quote(name)}", query_string=asked).json
+
+
+def test_what_was_created_between_two_times_is_listed_whatever_became_of_it(
+    client: Any, engine: MemoryEngine
+) -> None:
+    began = engine.clock.now_ms
+    ended, _ = _start(client, "c"), _start(client, "c", "other")
+    client.delete(f"/api/workflow/{ended}")
+    _settle(engine)
+    running, now = _start(client, "c"), engine.clock.now_ms
+    client.post("/api/metadata/workflow", json=_DEFINITION | {"version": 2})
+    newer = client.post("/api/workflow", json={"name": "thumbs", "version": 2}).text
+    for _ in range(2):
+        assert _created(client, "thumbs", began, now) == [ended, running]
+        assert _created(client, "thumbs", began, now - 1) == [ended]
+        assert _created(client, "thumbs", began + 1, now) == [running]
+        assert _created(client, "thumbs", began, now, version=2) == [newer]
+        _settle(engine)
+
+
+def test_a_name_of_any_characters_is_listed_between_two_times(
+    client: Any, engine: MemoryEngine
+) -> None:
+    name = "a*\"'b"
+    assert (
+        client.post("/api/metadata/workflow", json=_DEFINITION | {"name": name}).status_code < 300
+    )
+    started = _start(client, "c", name)
+    _settle(engine)
+    assert _created(client, name, 1, engine.clock.now_ms) == [started]
+
+
+@pytest.mark.parametrize("apart_ms", [0, 1, 7])
+def test_all_that_were_created_are_listed_page_by_page(
+    client: Any, engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch, apart_ms: int
+) -> None:
+    monkeypatch.setattr("conductor_py.engine.executions.lookups._PAGE", 3)
+    monkeypatch.setattr("conductor_py.engine.executions.lookups._NEW", 1)
+    started = []
+    for number in range(11):
+        engine.clock.advance(seconds=apart_ms * (number // 2) / 1000)
+        started.append(_start(client, "c"))
+    _settle(engine)
+    found = _created(client, "thumbs", 1, engine.clock.now_ms)
+    assert sorted(found) == sorted(started)

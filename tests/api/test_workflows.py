@@ -246,13 +246,12 @@ def test_running_lists_ids(client: Any) -> None:
     assert client.get("/api/workflow/running/unknown").json == []
 
 
-def test_running_between_two_times_asks_the_index(client: Any, engine: FakeEngine) -> None:
-    engine.executions.page = FakePage(total_hits=1, results=({"workflowId": "a"},))
+def test_running_between_two_times_lists_what_was_created_then(
+    client: Any, engine: FakeEngine
+) -> None:
     answer = client.get("/api/workflow/running/thumbs?startTime=5&endTime=9")
-    assert answer.json == ["a"]
-    assert engine.executions.searched[0]["query"] == (
-        'workflowType = "thumbs" AND version = 1 AND startTime BETWEEN 5 AND 9'
-    )
+    assert answer.json == [WORKFLOW_ID]
+    assert engine.lookups.asked == [("thumbs", 1, {"since_ms": 5, "until_ms": 9})]
 
 
 def test_terminate_answers_nothing(client: Any, engine: FakeEngine) -> None:

@@ -173,6 +173,9 @@ class Messages(Protocol):
 class Lookups(Protocol):
     """Executions and tasks that share something."""
 
+    def created(self, name: str, version: int, /, *, since_ms: int, until_ms: int) -> Sequence[str]:
+        """List those of a version that were created from one instant to another, oldest first."""
+
     def correlated(
         self,
         names: Sequence[str],

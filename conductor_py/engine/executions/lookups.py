@@ -13,10 +13,12 @@ from typing import Final
 from conductor_py.engine.executions.executions import Executions
 from conductor_py.engine.reading.reading import FoundPage
 from conductor_py.errors import NotFound
+from conductor_py.model.execution import Header
 from conductor_py.model.json import JsonObject
 from conductor_py.model.search import (
     TASK_FIELDS,
     And,
+    Between,
     OneOf,
     SearchRequest,
     SortKey,
@@ -81,14 +83,51 @@ class Lookups:
         yield from known
         seen, wanted = frozenset(known), frozenset(values)
         for name in names:
-            for execution in self._executions.running(name)[-_NEW:]:
-                view = (
-                    self._executions.view(execution, include_tasks=False)
-                    if execution not in seen
-                    else None
-                )
-                if view is not None and view.header.correlation_id in wanted:
+            for execution, header in self._new(name, seen):
+                if header.correlation_id in wanted:
                     yield execution
+
+    def _new(self, name: str, seen: frozenset[str]) -> Iterator[tuple[str, Header]]:
+        """Look at the newest of a workflow that run, but for those that the index has shown."""
+        for execution in self._executions.running(name)[-_NEW:]:
+            if execution not in seen:
+                view = self._executions.view(execution, include_tasks=False)
+                if view is not None:
+                    yield execution, view.header
+
+    def created(self, name: str, version: int, *, since_ms: int, until_ms: int) -> Sequence[str]:
+        """List the executions of this version of a workflow that were created from one instant to
+        another (epoch ms, both inclusive), whatever became of them, oldest first; those behind the
+        index come last, as long as they run.
+        """
+        found = tuple(dict.fromkeys(self._created(name, version, since_ms, until_ms)))
+        return found + tuple(
+            execution
+            for execution, header in self._new(name, frozenset(found))
+            if header.version == version and since_ms <= header.created_at <= until_ms
+        )
+
+    def _created(self, name: str, version: int, since_ms: int, until_ms: int) -> Iterator[str]:
+        """Walk the index by the instant of creation, which pages by number do not reach for ever;
+        those of a page's last instant are asked for once more.
+        """
+        versions = OneOf(field="version", values=(version,))
+        names, at, passed = OneOf(field="workflowType", values=(name,)), since_ms, 0
+        while True:
+            between = Between(field="startTime", least=at, most=until_ms)
+            page = self._search.search(
+                SearchRequest(
+                    query=And(terms=(names, versions, between)),
+                    sort=(SortKey(field="startTime"),),
+                    start=passed,
+                    size=_PAGE,
+                )
+            ).results
+            yield from (one.execution_id for one in page)
+            if len(page) < _PAGE:
+                return
+            last = page[-1].start_ms
+            passed, at = (passed + _PAGE, at) if last == at else (0, last)
 
     def by_tasks(
         self, *, query: str, free_text: str, sort: str, start: int, size: int

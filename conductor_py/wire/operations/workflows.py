@@ -50,7 +50,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     get(
         "/api/workflow/running/{name}",
-        "List the ids that have not ended; with both times those created in between",
+        "List the ids that have not ended; with both times all that were created in between",
         "string[]",
         "version:integer startTime:integer endTime:integer",
     ),
