@@ -219,6 +219,7 @@ def assemble(
         executor,
         snapshots,
         ports.search,
+        executions=ports.store,
         partitions=partitions,
         elapsed_ms=clock.elapsed_ms,
     )

@@ -42,13 +42,15 @@ class DamageStore(Protocol):
     def retry(self, entry: str) -> bool:
         """Let one be looked at now; whether it was there."""
 
-    def drop(self, entry: str, *, workflow: str = "") -> bool:
+    def drop(self, entry: str, *, workflow: str = "", admitted: bytes = b"") -> bool:
         """Delete one, for ever: the effect, the schedule, the entry; with the timer of an execution
         the execution, which is listed and counted no more; an effect that has the index and the
         archive forget it is ordered. Whether it was there.
 
         ``workflow`` is the name of the execution's, for one whose header is lost. That one's plan
-        counts it for ever: nobody knows which that was.
+        counts it for ever: nobody knows which that was. ``admitted`` is the event of who gets its
+        place under a workflow limit; where its header does not say which that was, the next start
+        frees it.
         """
 
     def mend(self) -> Sequence[str]:

@@ -112,7 +112,12 @@ class QuarantineStore(Protocol):
         """Read what stands where its header should, as it is stored; empty when nothing does."""
 
     def drop_unreadable(
-        self, execution: ExecutionId, header: bytes | None = None, *, workflow: str = ""
+        self,
+        execution: ExecutionId,
+        header: bytes | None = None,
+        *,
+        workflow: str = "",
+        admitted: bytes = b"",
     ) -> bool:
         """Delete one for ever that is in quarantine, and whose record cannot be read, or that still
         has this ``header``, which nobody can read; false for any other. It goes as with its timer

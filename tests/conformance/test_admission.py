@@ -94,3 +94,16 @@ def test_ended_execution_that_is_opened_again_counts(store: Store) -> None:
         opened.__class__(status="RUNNING", terminal=False, generation=2, fields=fields),
     )
     assert _start(store, 2).more is None
+
+
+def test_who_waits_gets_the_place_of_one_that_is_dropped(store: Store) -> None:
+    loaded = _start(store, 1).more
+    _start(store, 2)
+    assert loaded is not None
+    while store.quarantine.set_back(an_id(1), "d", loaded.version, "broken") == (Outcome.OK, False):
+        pass
+    damaged = header(akey="wf:k", alim=1)
+    assert store.quarantine.drop_unreadable(an_id(1), damaged, admitted=_YES)
+    second = store.executions.acquire(an_id(2), "d", 3_000)
+    assert second is not None
+    assert second.events == (_YES,)

@@ -353,3 +353,43 @@ def test_what_is_stored_and_cannot_be_read_answers_as_damaged(
     answer = client.get(f"/api/workflow/{bad}{path}")
     assert (answer.status_code, answer.get_json()["code"]) == (500, "STORE_DAMAGED")
     assert client.get(f"/api/workflow/{good}{path}").status_code == 200
+
+
+def _unreadable(world: World, server: MemoryEngine, bad: str, field: str = "v") -> None:
+    """Let what is stored of it be found to be damaged, and drop it."""
+    _field(world, bad, field, "cannot be read")
+    world.redis.zadd(f"{PREFIX}timers:s0", {f"x:{bad}": 0})
+    server.settle()
+    server.engine.quarantine.drop_damaged(f"0 timers:s0 x:{bad}")
+
+
+def test_the_parent_of_what_is_dropped_is_told(
+    world: World, server: MemoryEngine, clock: FakeClock
+) -> None:
+    inner = workflow("inner", typed("WAIT", "w", inputParameters={"duration": "20 seconds"}))
+    params = {"name": "inner", "version": 1, "workflowDefinition": inner}
+    parent = server.start(workflow("outer", typed("SUB_WORKFLOW", "s", subWorkflowParam=params)))
+    child = str(server.workflow(parent)["tasks"][0]["subWorkflowId"])
+    _unreadable(world, server, child)
+    server.settle()
+    told = server.workflow(parent)
+    assert (told["status"], told["tasks"][0]["status"]) == ("TERMINATED", "CANCELED")
+    assert "could not be read" in told["reasonForIncompletion"]
+    assert told["tasks"][0]["subWorkflowId"] == child
+
+
+@pytest.mark.parametrize("field", ["v", "l"])
+def test_who_waits_gets_the_place_of_what_is_dropped(
+    world: World, server: MemoryEngine, clock: FakeClock, field: str
+) -> None:
+    definition = workflow(
+        "limited",
+        simple("t"),
+        rateLimitConfig={"rateLimitKey": "k", "concurrentExecLimit": 1},
+    )
+    first, second = server.start(definition), server.start(definition)
+    assert len(server.workflow(first)["tasks"]) == 1
+    assert server.workflow(second)["tasks"] == []
+    _unreadable(world, server, first, field)
+    server.settle()
+    assert len(server.workflow(second)["tasks"]) == 1

@@ -40,7 +40,7 @@ class MemoryDamage:
                 partition.outbox.put(effect, self._space.clock())
             return partition is not None
 
-    def drop(self, entry: str, *, workflow: str = "") -> bool:
+    def drop(self, entry: str, *, workflow: str = "", admitted: bytes = b"") -> bool:
         with self._space.lock:
             partition, effect = self._taken(entry)
             if partition is not None:

@@ -6,12 +6,14 @@ import sys
 from dataclasses import replace
 from typing import Final
 
+from conductor_py.adapters.memory.admission import admit_waiting
 from conductor_py.adapters.memory.inspector import setback_of
 from conductor_py.adapters.memory.reads import loaded
 from conductor_py.adapters.memory.references import count_reference, plan_of
 from conductor_py.adapters.memory.space import Execution, MemorySpace, Partition
 from conductor_py.model.ids import ExecutionId, execution_id, partition_of
 from conductor_py.ports.inspector import QUARANTINE
+from conductor_py.ports.permits import workflow_limit
 from conductor_py.ports.quarantine import (
     BACKOFF_MS,
     LONGEST_BACKOFF_MS,
@@ -108,7 +110,12 @@ class MemoryQuarantine:
             return b"" if target is None else target.fields.get("h", b"")
 
     def drop_unreadable(
-        self, execution: ExecutionId, header: bytes | None = None, *, workflow: str = ""
+        self,
+        execution: ExecutionId,
+        header: bytes | None = None,
+        *,
+        workflow: str = "",
+        admitted: bytes = b"",
     ) -> bool:
         with self._space.lock:
             partition = self._space.of(execution)
@@ -117,6 +124,7 @@ class MemoryQuarantine:
             if target is None or target.holder != QUARANTINE or not is_damaged:
                 return False
             self._drop(partition, target, workflow)
+            _free_place(partition, target, admitted, self._space.clock())
             return True
 
     def _drop(self, partition: Partition, target: Execution, workflow: str) -> None:
@@ -128,6 +136,16 @@ class MemoryQuarantine:
         partition.effects[effect] = (max(target.version, now), b'{"kind":"forget"}')
         partition.outbox.put(effect, now)
         self._space.publish(f"e:{partition_of(target.id)}")
+
+
+def _free_place(partition: Partition, target: Execution, admitted: bytes, now: int) -> None:
+    """Let who waits have the place of one that is dropped."""
+    key = str(target.header().get("akey") or "")
+    partition.waiting[key].drop(target.id)
+    if partition.admitted[key].drop(target.id):
+        admit_waiting(
+            partition, key, admitted, now, shared=workflow_limit(key) in partition.holdings
+        )
 
 
 def _order(place: QuarantinePlace) -> tuple[int, int, str]:

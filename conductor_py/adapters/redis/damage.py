@@ -44,9 +44,10 @@ class RedisDamage:
     def retry(self, entry: str) -> bool:
         return self._settle("retry", entry)
 
-    def drop(self, entry: str, *, workflow: str = "") -> bool:
+    def drop(self, entry: str, *, workflow: str = "", admitted: bytes = b"") -> bool:
         execution = execution_of(entry)
-        return self._settle("drop", entry, (workflow, f"{execution}:forget" if execution else ""))
+        effect = f"{execution}:forget" if execution else ""
+        return self._settle("drop", entry, (workflow, effect, admitted))
 
     def mend(self) -> Sequence[str]:
         mended: list[str] = []
@@ -97,7 +98,7 @@ class RedisDamage:
         found: list[bytes] = self._scripts.connection.command(verb, key)
         return found
 
-    def _settle(self, mode: str, entry: str, gone: tuple[str, str] = ("", "")) -> bool:
+    def _settle(self, mode: str, entry: str, gone: tuple[Argument, ...] = ("", "", "")) -> bool:
         partition, _, rest = entry.partition(" ")
         set_, between, member = rest.partition(" ")
         if not partition.isdecimal() or not between:

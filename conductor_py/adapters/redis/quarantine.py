@@ -157,12 +157,19 @@ class RedisQuarantine:
         return self._scripts.connection.command("HGET", key, "h") or b""
 
     def drop_unreadable(
-        self, execution: ExecutionId, header: bytes | None = None, *, workflow: str = ""
+        self,
+        execution: ExecutionId,
+        header: bytes | None = None,
+        *,
+        workflow: str = "",
+        admitted: bytes = b"",
     ) -> bool:
         partition = partition_of(execution)
         channel = self._scripts.namespace.channels[partition]
         arguments: list[Argument] = [self._scripts.now(), channel, execution, workflow]
-        arguments += [f"{execution}:forget"] if header is None else [f"{execution}:forget", header]
+        arguments += [f"{execution}:forget", admitted]
+        if header is not None:
+            arguments.append(header)
         return bool(self._scripts.run("drop_unreadable", partition, arguments))
 
 
