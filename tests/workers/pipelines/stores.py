@@ -10,6 +10,7 @@ import json
 import socket
 import socketserver
 import threading
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -17,13 +18,14 @@ from typing import Any, Self
 from conductor_workers.pipelines.connectors import Owner
 from conductor_workers.pipelines.store import EpochConflict, Fenced, Kept, Resume
 
-TASK = "execution-1/load"
-
 
 @dataclass(slots=True)
 class Keeper:
-    """Keeps the records of one task for all its attempts of one line."""
+    """Keeps the records of one task for all its attempts of one line. Each has a task of its own:
+    what databases and topics know of it outlives a test.
+    """
 
+    task: str = field(default_factory=lambda: f"execution-{uuid.uuid4().hex[:12]}/load")
     token: int = 0
     line: int = 1
     parts: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -111,7 +113,7 @@ class MemoryJobStore:
         """Hold the task with that token."""
         self._keeper = keeper
         self.token = token
-        self.owner = Owner(task=TASK, line=keeper.line)
+        self.owner = Owner(task=keeper.task, line=keeper.line)
 
     def acquire(self) -> Mapping[str, Kept]:
         """See ``JobStore``."""
@@ -151,7 +153,7 @@ class RemoteJobStore(MemoryJobStore):
 
     def __init__(self, address: tuple[str, int], *, token: int) -> None:
         """Hold the task with that token, at the server of that address."""
-        super().__init__(Keeper(), token=token)
+        super().__init__(Keeper(task=f"execution-{address[1]}/load"), token=token)
         self._address = address
 
     def _ask(self, verb: str, *given: Any) -> Any:
