@@ -16,6 +16,25 @@ SYSTEM: Final = "system"
 ROOTS: Final = frozenset({PARAM, "workflow", "CPEWF_TASK_ID", "NETFLIX_ENV", "NETFLIX_STACK"})
 """What expressions begin with that name no task."""
 
+WORKFLOW_MEMBERS: Final = frozenset(
+    {
+        *("input", "output", "variables", "status", "workflowId", "workflowType", "version"),
+        *("correlationId", "schemaVersion", "parentWorkflowId", "parentWorkflowTaskId"),
+        *("businessTime", "zoneId", "reasonForIncompletion", "secrets", "env"),
+    }
+)
+"""What ``${workflow.…}`` finds; all else is null."""
+
+TASK_MEMBERS: Final = frozenset(
+    {
+        *("input", "output", "taskType", "status", "referenceTaskName", "retryCount"),
+        *("correlationId", "pollCount", "taskDefName", "scheduledTime", "startTime", "endTime"),
+        *("workflowInstanceId", "taskId", "reasonForIncompletion", "callbackAfterSeconds"),
+        *("workerId", "iteration"),
+    }
+)
+"""What ``${reference.…}`` finds of a task; all else is null."""
+
 MOST_NESTED: Final = 50
 """How many parameters may stand within each other."""
 

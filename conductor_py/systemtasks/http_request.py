@@ -15,10 +15,10 @@ from urllib3.exceptions import LocationParseError
 from urllib3.util import Url, parse_url
 
 from conductor_py.codec.execution import dump_json
+from conductor_py.model.http_methods import METHODS
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.records import dataclass
 
-METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"})
 _JSON: Final = "application/json"
 _FORM: Final = "application/x-www-form-urlencoded"
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

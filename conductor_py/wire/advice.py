@@ -5,8 +5,7 @@ Nothing here is refused: Conductor takes these definitions, too, and official cl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from conductor_py.errors import Violation
@@ -22,11 +21,13 @@ from conductor_py.wire.catalog_forms import CatalogTaskForm, CatalogWorkflowForm
 from conductor_py.wire.definitions import TASK_DEF, WORKFLOW_DEF
 from conductor_py.wire.event_handlers import EventHandlerForm
 from conductor_py.wire.fields import Cases, Key, Lists, Many, One, WireSchema, step
+from conductor_py.wire.flow_advice import flow_advice
+from conductor_py.wire.likeness import LIKENESS, nearest
+from conductor_py.wire.member_advice import member_advice
 from conductor_py.wire.schedules import WorkflowScheduleForm
 from conductor_py.wire.task_rules import RULES
 from conductor_py.wire.validation import FORKS, places_of
 
-_LIKENESS = 0.8
 BUILT_IN = frozenset(
     (*RULES, *CONTROL_TYPES, "HUMAN", "NOOP", "PULL_WORKFLOW_MESSAGES", "SET_VARIABLE", "SIMPLE")
 )
@@ -46,7 +47,6 @@ _ELSEWHERE_TOO = "LLM_"
 _NO_WORKER = "and no path of the interface carries one: workers cannot poll for it"
 _HARDLY_MEANT = 0.9
 """So much alike is one that is misspelt although the right one stands beside it."""
-_FEW_LETTERS = 4
 
 
 def advice(definition: WorkflowDef, document: object) -> Iterator[Violation]:
@@ -56,6 +56,8 @@ def advice(definition: WorkflowDef, document: object) -> Iterator[Violation]:
         yield from _idle(each, root)
         yield from _of_others(each, root)
         yield from _unreachable(each, root)
+        yield from member_advice(each, root)
+        yield from flow_advice(each, root)
     yield from _strangers(WORKFLOW_DEF, document, "$")
 
 
@@ -148,7 +150,7 @@ def _of_others(definition: WorkflowDef, root: str) -> Iterator[Violation]:
     """
     for path, task in tasks_of(definition, root):
         kind = task.type
-        meant = None if kind in BUILT_IN else _nearest(kind.upper(), BUILT_IN, _LIKENESS)
+        meant = None if kind in BUILT_IN else nearest(kind.upper(), BUILT_IN, LIKENESS)
         if meant and kind not in _ELSEWHERE:
             message = f"is a type of yours, for which a worker must poll; did you mean {meant}?"
             yield Violation(path=f"{path}.type", message=message)
@@ -168,39 +170,16 @@ def _strangers(form: WireSchema, value: object, path: str) -> Iterator[Violation
     for name, inner in value.items():
         field = known.get(name)
         if field is None:
-            near = _nearest(name, known, _LIKENESS)
+            near = nearest(name, known, LIKENESS)
             if near and near not in value:
                 message = f"is not a known member; did you mean {near}?"
                 yield Violation(path=f"{path}{step(name)}", message=message)
-            elif near and _nearest(name, (near,), _HARDLY_MEANT):
+            elif near and nearest(name, (near,), _HARDLY_MEANT):
                 message = f"is not a known member; {near} counts"
                 yield Violation(path=f"{path}{step(name)}", message=message)
         elif isinstance(field, One):
             for where, each in _inside(field, inner, path + step(name)):
                 yield from _strangers(field.schema_of(), each, where)
-
-
-def _nearest(name: str, known: Iterable[str], likeness: float) -> str | None:
-    """The one that was likely meant: at so much likeness, or with one slip in it, which of a short
-    word leaves less.
-    """
-    listed = list(known)
-    near = get_close_matches(name, listed, n=1, cutoff=likeness)
-    slips = (each for each in listed if _is_one_slip(name, each))
-    return near[0] if near else next(slips, None)
-
-
-def _is_one_slip(name: str, meant: str) -> bool:
-    """Whether one letter is too much, lacks, is another, or has changed places with its neighbour;
-    of less than four letters nearly every word is that.
-    """
-    if min(len(name), len(meant)) < _FEW_LETTERS or abs(len(name) - len(meant)) > 1:
-        return False
-    pairs = enumerate(zip(name, meant, strict=False))
-    alike = next((at for at, (one, other) in pairs if one != other), min(len(name), len(meant)))
-    rest, right = name[alike:], meant[alike:]
-    turned = rest[:2] == right[1::-1] and rest[2:] == right[2:]
-    return turned or rest[1:] == right[1:] or rest[1:] == right or rest == right[1:]
 
 
 def _inside(field: One, value: Any, path: str) -> Iterator[tuple[str, object]]:  # noqa: ANN401

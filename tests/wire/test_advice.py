@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from conductor_py.decider import references
 from conductor_py.decider.operators import OPERATORS
+from conductor_py.model.parameters import TASK_MEMBERS, WORKFLOW_MEMBERS
 from conductor_py.wire.advice import BUILT_IN, advice, task_advice, versioned_advice
 from conductor_py.wire.definition_reader import DefinitionReader
 
@@ -272,3 +274,213 @@ def test_every_type_that_the_server_carries_out_is_known_as_built_in() -> None:
 @pytest.mark.parametrize("kind", ["HTTP2_POLL", "CHARGE_CARD", "TRANSFORM", "charge_card"])
 def test_a_type_of_ones_own_is_not_warned_about(kind: str) -> None:
     assert _advice(_task(type=kind)) == []
+
+
+def _reading(ref: str, text: str, **more: Any) -> dict[str, Any]:
+    return _task(ref, inputParameters={"x": text}, **more)
+
+
+def _branch(ref: str, *cases: dict[str, Any]) -> dict[str, Any]:
+    return _task(
+        ref,
+        "SWITCH",
+        evaluatorType="value-param",
+        expression="on",
+        inputParameters={"on": "1"},
+        decisionCases={str(n): [case] for n, case in enumerate(cases)},
+    )
+
+
+def _loop(*body: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return _task("l", "DO_WHILE", loopCondition="false", loopOver=list(body), **more)
+
+
+_OF_B = "${b.output.n}"
+
+
+@pytest.mark.parametrize(
+    ("tasks", "path", "why"),
+    [
+        ([_reading("a", _OF_B), _task("b")], "$.tasks[0].inputParameters.x", "runs later"),
+        (
+            [_branch("s", _reading("a", _OF_B)), _task("b")],
+            "$.tasks[0].decisionCases['0'][0].inputParameters.x",
+            "runs later",
+        ),
+        (
+            [_branch("s", _reading("a", "n ${ b.output['n'] }"), _task("b"))],
+            "$.tasks[0].decisionCases['0'][0].inputParameters.x",
+            "another case of s",
+        ),
+        (
+            [_branch("s", _task("b")) | {"inputParameters": {"on": _OF_B}}],
+            "$.tasks[0].inputParameters.on",
+            "stands in s",
+        ),
+        (
+            [_loop(_reading("a", _OF_B)), _task("b")],
+            "$.tasks[0].loopOver[0].inputParameters.x",
+            "runs later",
+        ),
+        (
+            [
+                _task("s", "SUB_WORKFLOW", subWorkflowParam={"name": "${b.output.name}"}),
+                _task("b"),
+            ],
+            "$.tasks[0].subWorkflowParam.name",
+            "runs later",
+        ),
+    ],
+)
+def test_an_expression_over_a_task_that_cannot_have_begun_is_warned_about(
+    tasks: list[dict[str, Any]], path: str, why: str
+) -> None:
+    ((found, message),) = _advice(*tasks)
+    assert found == path
+    assert "refers to 'b'" in message
+    assert why in message
+
+
+@pytest.mark.parametrize(
+    "tasks",
+    [
+        [_task("b"), _reading("a", _OF_B)],
+        [_reading("b", _OF_B)],
+        [_branch("s", _task("b")), _reading("a", _OF_B)],
+        [_branch("s", _reading("a", "${s.output.selectedCase} $${b.output}")), _task("b")],
+        [_loop(_reading("a", _OF_B), _task("b"))],
+        [_loop(_branch("s", _reading("a", _OF_B), _task("b")))],
+        [_loop(_task("b"), inputParameters={"x": _OF_B})],
+        [_loop(_reading("a", "${l.output.iteration}"))],
+        [
+            _task("f", "FORK_JOIN", forkTasks=[[_reading("a", _OF_B)], [_task("b")]]),
+            _task("j", "JOIN", joinOn=["a", "b"]),
+        ],
+        [_task("a", cacheConfig={"key": "${b}", "ttlInSecond": 1}), _task("b")],
+    ],
+)
+def test_an_expression_over_a_task_that_may_have_run_is_not_doubted(
+    tasks: list[dict[str, Any]],
+) -> None:
+    assert _advice(*tasks) == []
+
+
+def test_in_a_dag_relations_say_what_runs_later() -> None:
+    tasks = [_reading("a", "${c.output.n}"), _reading("c", "${d.output.n}"), _task("d")]
+    relations = [{"preTask": "a", "postTask": "b"}, {"preTask": "b", "postTask": "c"}]
+    found = _advice(*tasks, _task("b"), relations=[*relations, {"postTask": "d"}])
+    assert [path for path, _ in found] == ["$.tasks[0].inputParameters.x"]
+
+
+def test_so_many_references_of_a_dag_are_looked_at_that_it_takes_no_time() -> None:
+    count = 3_000
+    tasks = [_reading(f"t{n}", f"${{t{count - 1}.output.n}}") for n in range(count)]
+    relations = [{"preTask": f"t{n}", "postTask": f"t{n + 1}"} for n in range(count - 1)]
+    found = _advice(*tasks, relations=relations)
+    assert 0 < len(found) < count
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("${workflow.inputs.x}", "did you mean input?"),
+        ("${workflow.foo}", "there are businessTime, "),
+        ("${a.outptu.x}", "did you mean output?"),
+    ],
+)
+def test_a_member_that_no_expression_finds_is_warned_about(text: str, said: str) -> None:
+    ((path, message),) = _advice(_task("a"), _reading("z", f"so {text}"))
+    assert path == "$.tasks[1].inputParameters.x"
+    assert said in message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "${workflow}",
+        "${workflow.input}",
+        "${workflow['inputs']}",
+        "${workflow.secrets.KEY} ${workflow.env.HOME}",
+        "${workflow.variables.${workflow.input.name}}",
+        "${workflow..name}",
+        "${workflow.input.x.length()}",
+        "${CPEWF_TASK_ID}",
+        "${a.iteration}",
+    ],
+)
+def test_a_member_that_may_be_found_is_not_doubted(text: str) -> None:
+    assert _advice(_task("a"), _reading("z", text)) == []
+
+
+def test_the_members_of_a_task_named_workflow_are_those_of_a_task() -> None:
+    tasks = [_task("workflow"), _reading("z", "${workflow.taskId} ${workflow.zoneId}")]
+    ((_, message),) = _advice(*tasks)
+    assert "'zoneId'" in message
+
+
+def test_the_members_that_are_known_are_those_that_are_found() -> None:
+    assert set(references._WORKFLOW_MEMBERS) | {"secrets", "env"} == WORKFLOW_MEMBERS
+    assert set(references._TASK_MEMBERS) == TASK_MEMBERS
+
+
+def test_an_output_of_a_task_that_there_is_not_is_warned_about() -> None:
+    output = {"outputParameters": {"all": [{"n": "${gone.output.n}"}]}}
+    ((path, message),) = _advice(_task(), **output)
+    assert path == "$.outputParameters.all[0].n"
+    assert "'gone', which is no task" in message
+    # The fork may bring a task of that name.
+    assert _advice(_DYNAMIC, _task("j", "JOIN"), **output) == []
+
+
+def test_a_value_to_choose_by_that_no_input_has_is_warned_about() -> None:
+    switch = _choice(_task())
+    ((path, message),) = _advice({**switch, "expression": "$.x"})
+    assert path == "$.tasks[0].expression"
+    assert "names no inputParameter" in message
+    assert _advice(switch) == []
+    script = {"evaluatorType": "javascript", "expression": "$.y"}
+    assert _advice({**switch, **script}) == []
+    decision = {**switch, "type": "DECISION", "caseValueParam": "y"}
+    assert [path for path, _ in _advice(decision)] == ["$.tasks[0].caseValueParam"]
+    assert _advice({**decision, "caseExpression": "$.x"}) == []
+
+
+_URI = "https://host/"
+
+
+@pytest.mark.parametrize(
+    ("given", "paths"),
+    [
+        ({"http_request": {"uri": _URI, "method": "get"}}, []),
+        ({"http_request": "${workflow.input.request}"}, []),
+        ({"http_request": {"uri": "${workflow.input.uri}", "method": "${workflow.input.m}"}}, []),
+        ({"http_request": {"uri": _URI, "method": "GTE"}}, [".http_request.method"]),
+        ({"http_request": {"uri": "host/x", "method": "GET"}}, [".http_request.uri"]),
+        ({"http_request": {}}, [".http_request.uri", ".http_request.method"]),
+        ({"http_request": "GET"}, [".http_request"]),
+        ({"uri": _URI, "method": "GET"}, []),
+        ({"uri": _URI}, []),
+        ({"uri": "", "method": "GTE"}, [".uri", ".method"]),
+    ],
+)
+def test_a_request_that_cannot_be_sent_is_warned_about(
+    given: dict[str, Any], paths: list[str]
+) -> None:
+    found = [path for path, _ in _advice(_task("h", "HTTP", inputParameters=given))]
+    assert found == [f"$.tasks[0].inputParameters{path}" for path in paths]
+
+
+def test_versions_below_1_are_warned_about() -> None:
+    ((path, message),) = _advice(_task(), version=0)
+    assert (path, "0 for the latest" in message) == ("$.version", True)
+    ((path, message),) = _advice(_task(), version=-1)
+    assert (path, "cannot name it" in message) == ("$.version", True)
+
+    def child(version: int) -> list[tuple[str, str]]:
+        return _advice(
+            _task("s", "SUB_WORKFLOW", subWorkflowParam={"name": "c", "version": version})
+        )
+
+    ((path, message),) = child(-1)
+    assert (path, "the task fails" in message) == ("$.tasks[0].subWorkflowParam.version", True)
+    assert child(0) == []
