@@ -129,7 +129,7 @@ def envelope(error: ConductorError, instance: str, *, status: int | None = None)
     """Answer with an error; ``status`` replaces that of the table."""
     status = status or STATUS.get(error.code, 500)
     if isinstance(error, InvalidInput) and error.violations:
-        listed = [_violation(found) for found in error.violations[:_MOST_VIOLATIONS]]
+        listed = [shown_violation(found) for found in error.violations[:_MOST_VIOLATIONS]]
         if more := len(error.violations) - len(listed):
             listed.append({"path": "$", "message": f"and {more} more"})
         return _answer(status, _VALIDATION_FAILED, code=error.code, validationErrors=listed)
@@ -184,7 +184,8 @@ def _is_of_stored(error: Exception) -> bool:
     )
 
 
-def _violation(found: Violation) -> dict[str, str]:
+def shown_violation(found: Violation) -> dict[str, str]:
+    """Write a finding as JSON: ``path``, ``message``, and ``invalidValue`` where it has one."""
     shown = {"path": found.path, "message": found.message}
     return shown if found.invalid_value is None else shown | {"invalidValue": found.invalid_value}
 

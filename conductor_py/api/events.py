@@ -7,7 +7,9 @@ from flask import Blueprint, abort, request
 from conductor_py.api.answers import Answer, empty, json_answer
 from conductor_py.api.documents import Documents
 from conductor_py.api.front import Front, blueprint
+from conductor_py.api.warned import warned
 from conductor_py.errors import Conflict
+from conductor_py.wire.advice import handler_advice
 from conductor_py.wire.event_handlers import read_event_handler, read_event_handlers
 from conductor_py.wire.parameters import flag, number, text
 
@@ -22,6 +24,7 @@ def events(front: Front) -> Blueprint:
         "/api/event",
         (
             ("POST", "", views.register),
+            ("POST", "/validate", views.validate),
             ("PUT", "", views.update),
             ("GET", "", views.all),
             ("GET", "/executions", views.executions),
@@ -45,6 +48,11 @@ class _Events:
         for handler in handlers:
             self._events.register(handler)
         return empty()
+
+    def validate(self) -> Answer:
+        body = self._front.body()
+        unusable = self._events.validate(read_event_handler(body))
+        return warned((*handler_advice(body), *unusable))
 
     def update(self) -> Answer:
         self._events.update(read_event_handler(self._front.body()))

@@ -11,8 +11,9 @@ from flask import Blueprint, request
 from conductor_py.api.answers import Answer, empty, json_answer, json_bytes
 from conductor_py.api.documents import Documents
 from conductor_py.api.front import Front, blueprint
+from conductor_py.api.warned import warned
 from conductor_py.model.json import JsonObject
-from conductor_py.wire.advice import advice
+from conductor_py.wire.advice import advice, task_advice
 from conductor_py.wire.parameters import flag, number, number_segment, text
 from conductor_py.wire.policies import CarriedTags, carried_tags
 from conductor_py.wire.summaries import classifier_of
@@ -37,6 +38,7 @@ def metadata(front: Front) -> Blueprint:
             ("DELETE", "/workflow/<name>/<version>", workflows.delete),
             ("POST", "/taskdefs", tasks.register),
             ("PUT", "/taskdefs", tasks.update),
+            ("POST", "/taskdefs/validate", tasks.validate),
             ("GET", "/taskdefs", tasks.all),
             ("GET", "/taskdefs/<name>", tasks.read),
             ("DELETE", "/taskdefs/<name>", tasks.delete),
@@ -68,8 +70,7 @@ class _Workflows:
         body = self._front.body()
         definition = self._front.definitions.workflow(body)
         unusable = self._definitions.validate(definition)
-        found = (*advice(definition, body), *unusable)
-        return json_answer({"warnings": [{"path": e.path, "message": e.message} for e in found]})
+        return warned((*advice(definition, body), *unusable))
 
     def read(self, name: str) -> Answer:
         version = number(request.args, "version") if text(request.args, "version") else None
@@ -133,6 +134,11 @@ class _Tasks:
         self._definitions.update_task(definition)
         _tag(self._front, "task", tags)
         return empty()
+
+    def validate(self) -> Answer:
+        body = self._front.body()
+        self._front.definitions.task_def(body)
+        return warned(task_advice(body))
 
     def all(self) -> Answer:
         return json_answer(list(self._definitions.tasks(Documents().add, self._front.be_heavy)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -11,13 +11,15 @@ import click
 
 from conductor_py.cli.connection import client, connected, document, file_document
 from conductor_py.cli.names import WORKFLOW
-from conductor_py.cli.near import warn, warn_of
+from conductor_py.cli.near import said_in_all, warn, warn_of
 from conductor_py.cli.printing import print_json, print_table, say
 from conductor_py.errors import InvalidInput, Violation
-from conductor_py.model.json import JsonObject
 from conductor_py.sdk.client import Client
 from conductor_py.wire.advice import task_advice
 
+_NAMES_OF_OTHERS: Final = (
+    *(".failureWorkflow", ".subWorkflowParam.name", ".startWorkflow.name", ".forkTaskWorkflow"),
+)
 _OF_A_WORKFLOW: Final = ("version", "outputParameters", "failureWorkflow", "schemaVersion")
 
 
@@ -38,21 +40,24 @@ _FILES: Final = click.argument(
 @_FILES
 @connected
 def validate(files: tuple[Path, ...], *, server: str, as_json: bool) -> None:
-    """Check the workflow definitions in FILES, without registering them; print what would be
-    accepted, but is probably a mistake. Exit code 1 when one is wrong.
+    """Check the definitions in FILES, workflows and tasks, without registering them; print what
+    would be accepted, but is probably a mistake. Exit code 1 when one is wrong.
     """
-    given = [each for file in files for each in _definitions(file)]
-    found = [each for each in given if "tasks" in each]
-    for each in given if not as_json else ():
-        if "tasks" not in each:
-            warn_of(each.get("name"), task_advice(each))
+    found = [each for file in files for each in _definitions(file)]
+    if not found:
+        raise click.UsageError("no definition is given, so none was checked")
     with client(server) as conductor:
         said = _checked(conductor, found)
     if as_json:
-        print_json(said)
-    for name in () if as_json else said:
-        warn(name, said[name])
-        say(f"{name} is right" if not said[name] else f"{name} would be accepted")
+        of_names: dict[str, list[Mapping[str, Any]]] = {}
+        for (_, name), warnings in said.items():
+            of_names.setdefault(name, []).extend(warnings)
+        print_json(of_names)
+        return
+    for (kind, name), warnings in said.items():
+        shown = name if kind == "workflow" else f"{kind} {name}"
+        warn(name, warnings)
+        say(f"{shown} is right" if not warnings else f"{shown} would be accepted")
 
 
 @definition.command()
@@ -66,7 +71,7 @@ def register(files: tuple[Path, ...], *, overwrite: bool, server: str, as_json: 
     tasks = [each for each in found if "tasks" not in each]
     with client(server) as conductor:
         # All are checked before one is registered.
-        for name, warnings in _checked(conductor, workflows).items():
+        for (_, name), warnings in _checked(conductor, workflows).items():
             warn(name, warnings)
         for each in tasks:
             warn_of(each.get("name"), task_advice(each))
@@ -83,25 +88,57 @@ def register(files: tuple[Path, ...], *, overwrite: bool, server: str, as_json: 
                 say(f"registered {kind[:-1]} {name}", err=True)
 
 
-def _checked(conductor: Client, workflows: Sequence[dict[str, Any]]) -> dict[str, list[JsonObject]]:
+_Said = dict[tuple[str, str], list[Mapping[str, Any]]]
+"""Warnings by kind and name, of all versions."""
+
+
+def _checked(conductor: Client, given: Sequence[dict[str, Any]]) -> _Said:
     """What each name would be accepted with, in all versions that are given; ``InvalidInput`` names
     all that are wrong, and how.
     """
-    said: dict[str, list[JsonObject]] = {}
+    said: _Said = {}
     wrong: list[Violation] = []
     refused = 0
-    for each in workflows:
-        name = str(each.get("name"))
+    beside = _registered_with(given)
+    for each in given:
+        name, kind = str(each.get("name")), _kind(each)
         try:
-            said.setdefault(name, []).extend(conductor.validate_workflow(each))
+            told = _told(conductor, each, kind)
+            warnings = [one for one in told if not _is_given(one, beside)]
+            said.setdefault((kind, name), []).extend(warnings)
         except InvalidInput as refusal:
             refused += 1
             found = refusal.violations or (Violation(path="$", message=refusal.message),)
             wrong += [replace(one, path=f"{name}: {one.path}") for one in found]
     if refused:
-        message = f"{refused} of {len(workflows)} workflow definitions wrong; nothing is registered"
+        kinds = {_kind(each) for each in given}
+        noun = f"{kinds.pop()} definitions" if len(kinds) == 1 else "definitions"
+        message = f"{refused} of {len(given)} {noun} wrong; nothing is registered"
         raise InvalidInput(message, violations=tuple(wrong))
     return said
+
+
+def _told(conductor: Client, given: dict[str, Any], kind: str) -> Sequence[Mapping[str, Any]]:
+    if kind == "workflow":
+        return conductor.validate_workflow(given)
+    return said_in_all(conductor.validate_task(given), task_advice(given))
+
+
+def _kind(found: dict[str, Any]) -> str:
+    return "workflow" if "tasks" in found else "task"
+
+
+def _registered_with(given: Sequence[dict[str, Any]]) -> frozenset[str]:
+    """What is given together, as warnings of workflows that are not registered name it."""
+    workflows = [each for each in given if "tasks" in each]
+    versions = (f"{each.get('name')} version {each.get('version', 1)}" for each in workflows)
+    return frozenset((*(str(each.get("name")) for each in workflows), *versions))
+
+
+def _is_given(warning: Mapping[str, Any], given: frozenset[str]) -> bool:
+    """Whether a warning is of a workflow that is not registered, and is given, too."""
+    path = str(warning.get("path"))
+    return path.endswith(_NAMES_OF_OTHERS) and warning.get("invalidValue") in given
 
 
 @definition.command("list")

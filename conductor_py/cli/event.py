@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final
 
 import click
 
 from conductor_py.cli.connection import client, connected, object_document
 from conductor_py.cli.names import EVENT_HANDLER
-from conductor_py.cli.near import warn_of
+from conductor_py.cli.near import said_in_all, warn
 from conductor_py.cli.printing import chosen, json_line, print_json, print_table, say
+from conductor_py.errors import ConductorError
+from conductor_py.model.json import JsonObject
+from conductor_py.sdk.client import Client
 
 _HANDLER: Final = ("name", "event", "active", "condition")
 _EXECUTION: Final = ("name", "event", "status", "action", "messageId")
@@ -27,10 +31,8 @@ def event() -> None:
 def register(document: str, *, overwrite: bool, server: str, as_json: bool) -> None:
     """Register the event handler in DOCUMENT: JSON, @FILE, or - for standard input."""
     handler = object_document(document)
-    from conductor_py.wire.advice import handler_advice
-
-    warn_of(handler.get("name"), handler_advice(handler))
     with client(server) as conductor:
+        _warn(conductor, handler)
         conductor.register_event_handler(handler, overwrite=overwrite)
     if as_json:
         print_json(handler)
@@ -38,6 +40,16 @@ def register(document: str, *, overwrite: bool, server: str, as_json: bool) -> N
         say(f"registered event handler {handler.get('name')}", err=True)
     if not handler.get("active"):
         say('It is not active: it does nothing until it has "active": true.', err=True)
+
+
+def _warn(conductor: Client, handler: JsonObject) -> None:
+    """Tell what a handler is taken with although it is hardly meant."""
+    from conductor_py.wire.advice import handler_advice
+
+    told: list[JsonObject] = []
+    with suppress(ConductorError):  # an older server cannot tell; a wrong handler is refused
+        told = conductor.validate_event_handler(handler)
+    warn(handler.get("name"), said_in_all(told, handler_advice(handler)))
 
 
 @event.command("list")

@@ -26,6 +26,16 @@ def warn(name: object, warnings: Iterable[Mapping[str, Any]]) -> None:
         say(f"warning: {name}: {each.get('path')} {each.get('message')}", err=True)
 
 
+def said_in_all(
+    told: Iterable[Mapping[str, Any]], found: Iterable[Violation]
+) -> list[Mapping[str, Any]]:
+    """What was found without a server, and what that tells more: an older one tells less."""
+    own = [{"path": each.path, "message": each.message} for each in found]
+    known = {(each["path"], each["message"]) for each in own}
+    more = [each for each in told if (each.get("path"), each.get("message")) not in known]
+    return [*own, *more]
+
+
 def warn_of(name: object, found: Iterable[Violation]) -> None:
     """Tell what was found without a server, as ``warn`` does."""
     warn(name, ({"path": each.path, "message": each.message} for each in found))

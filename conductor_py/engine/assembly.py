@@ -307,8 +307,15 @@ def assemble(
         clock=clock,
         machine=machine,
     )
+    script_check = ScriptCheck(ports.scripts, monotonic)
     definitions = Definitions(
-        ports.metadata, registered, snapshots, clock, live, providers=providers
+        ports.metadata,
+        registered,
+        snapshots,
+        clock,
+        live,
+        scripts=script_check,
+        providers=providers,
     )
     codes = Minter(ports.numbers, clock, layout=code_layout, machine=machine)
     schedules = Schedules(ports.schedules, firing, clock, history, holding, machine=machine)
@@ -412,7 +419,9 @@ def assemble(
         erasure=erasure,
         shards=shards,
         workers=workers,
-        events=Events(ports.events, ports.outbox, ports.scripts, holding),
+        events=Events(
+            ports.events, ports.outbox, ports.scripts, holding, is_registered=registered.has
+        ),
         schedules=schedules,
         backfills=Backfills(executions, snapshots, reader, clock),
         scheduler=Scheduler(
@@ -455,7 +464,7 @@ def assemble(
         file_retention=FileRetention(
             ports.files, clock, workflow=workflow, removed=erasure.removed
         ),
-        check_script=ScriptCheck(ports.scripts),
+        check_script=script_check,
         system_workers=SystemWorkers(
             tasks=tasks,
             queues=ports.queues,

@@ -83,8 +83,14 @@ class Scripts(Protocol):
         has failed with all its time before.
         """
 
-    def check(self, expression: str, evaluator: str = "javascript") -> str | None:
-        """Parse without running: None when the program parses, else what is wrong."""
+    def check(
+        self, expression: str, evaluator: str = "javascript", *, briefly: bool = False
+    ) -> str | None:
+        """Parse without running: None when the program parses, else what is wrong.
+
+        ``briefly``: within a second at most and raising nothing; None, too, when that does not
+        tell.
+        """
 
     def close(self) -> None:
         """End what runs; evaluations under way may answer ``killed``. Repeating it does nothing."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from conductor_py.sdk.definition_document import Definition, document_of
 from conductor_py.sdk.document import encode
-from conductor_py.sdk.server import object_of, objects_of
+from conductor_py.sdk.server import object_of, objects_of, warnings_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,8 +53,7 @@ class DefinitionCalls:
         answer = self._server.call(
             "POST", "metadata", "workflow", "validate", body=body, resend=True
         )
-        found = object_of(answer).get("warnings")
-        return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+        return warnings_of(answer)
 
     def get_workflow_definition(self, name: str, *, version: int | None = None) -> JsonObject:
         """Return one version, the latest when ``version`` is None; raises ``NotFound``."""
@@ -74,6 +73,14 @@ class DefinitionCalls:
         """Create or replace the task definitions."""
         body = encode(list(definitions))
         self._server.call("POST", "metadata", "taskdefs", body=body, resend=True)
+
+    def validate_task(self, definition: JsonObject) -> list[JsonObject]:
+        """Check a task definition as ``validate_workflow`` does a workflow."""
+        body = encode(definition)
+        answer = self._server.call(
+            "POST", "metadata", "taskdefs", "validate", body=body, resend=True
+        )
+        return warnings_of(answer)
 
     def update_task_definition(self, definition: JsonObject) -> None:
         """Replace one task definition; absent fields get their defaults. Raises ``NotFound``."""

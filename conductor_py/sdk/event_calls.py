@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from conductor_py.errors import Conflict
 from conductor_py.sdk.document import encode
-from conductor_py.sdk.server import objects_of
+from conductor_py.sdk.server import objects_of, warnings_of
 
 if TYPE_CHECKING:
     from conductor_py.model.json import JsonObject
@@ -32,6 +32,11 @@ class EventCalls:
             if not overwrite:
                 raise
             self._server.call("PUT", "event", body=body, resend=True)
+
+    def validate_event_handler(self, handler: JsonObject) -> list[JsonObject]:
+        """Check a handler, as ``validate_workflow`` does a workflow; raises ``InvalidInput``."""
+        answer = self._server.call("POST", "event", "validate", body=encode(handler), resend=True)
+        return warnings_of(answer)
 
     def list_event_handlers(
         self, event: str | None = None, *, active_only: bool = False

@@ -181,6 +181,12 @@ def object_of(answer: Answer) -> JsonObject:
     raise UnexpectedAnswer(message, status=answer.status)
 
 
+def warnings_of(answer: Answer) -> list[JsonObject]:
+    """Return the warnings of a check; raises ``UnexpectedAnswer``."""
+    found = object_of(answer).get("warnings")
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
 def objects_of(answer: Answer) -> list[JsonObject]:
     """Return a JSON array of objects, empty for an empty body; raises ``UnexpectedAnswer``."""
     value = value_of(answer)

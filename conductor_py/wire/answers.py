@@ -274,6 +274,7 @@ class WarningForm(WireSchema):
 
     path = Text(required=True)
     message = Text(required=True)
+    invalid_value = Text()
 
 
 class AdviceForm(WireSchema):

@@ -29,7 +29,9 @@ _DYNAMIC: Final = frozenset({"FORK_JOIN_DYNAMIC", "DYNAMIC"})
 _CHOICES: Final = frozenset({"SWITCH", "DECISION"})
 _NOT_OF_THE_FLOW: Final = frozenset({"cacheConfig", "onStateChange"})
 """The key of a cache reads the task's own input; a change of state may be told of late."""
-_MOST_SEARCHED: Final = 100
+_UNREAD: Final = frozenset({"JOIN", "EXCLUSIVE_JOIN", "NOOP", "CONDITIONS"})
+"""Types whose input stays as it is written."""
+_MOST_SEARCHED: Final = 30
 """References of a DAG whose ways are looked at: each may be as long as the DAG."""
 
 
@@ -51,7 +53,8 @@ def flow_advice(definition: WorkflowDef, root: str) -> Iterator[Violation]:
     flow = _Flow(definition)
     for path, task in flow.tasks:
         beside = {k: v for k, v in task.read_beside_input.items() if k not in _NOT_OF_THE_FLOW}
-        for where, value in ((".inputParameters", task.input_parameters), ("", beside)):
+        given: JsonObject = {} if task.type in _UNREAD else task.input_parameters
+        for where, value in ((".inputParameters", given), ("", beside)):
             yield from flow.looked_at(value, f"{root}{path}{where}", task)
     yield from flow.looked_at(definition.output_parameters, f"{root}.outputParameters", None)
 
@@ -65,19 +68,15 @@ class _Flow:
         self._place(definition.tasks, (), _Step("", "", ".tasks", 0))
         self._is_open = any(task.type in _DYNAMIC for _, task in self.tasks)
         self._names = [task.task_reference_name for task in definition.tasks]
-        self._after: dict[str, set[str]] = {}
+        self._after: dict[str, list[str]] = {}
         self._behind: dict[str, set[str]] = {}
-        before: dict[str, tuple[str, ...]] = {}
+        before: dict[str, list[str]] = {name: [] for name in self._names}
         for relation in definition.relations:
-            if relation.pre_task:
-                self._after.setdefault(relation.pre_task, set()).add(relation.post_task)
-                before[relation.post_task] = (
-                    *before.get(relation.post_task, ()),
-                    relation.pre_task,
-                )
-        self._ranks = ranks_of(
-            {name: before.get(name, ()) for name in self._names} if definition.relations else {}
-        )
+            if relation.pre_task and relation.post_task in before:
+                self._after.setdefault(relation.pre_task, []).append(relation.post_task)
+                before[relation.post_task].append(relation.pre_task)
+        named = {name: tuple(names) for name, names in before.items()}
+        self._ranks = ranks_of(named) if definition.relations else {}
 
     def looked_at(
         self, value: JsonObject, path: str, reader: WorkflowTask | None
@@ -145,9 +144,10 @@ class _Flow:
         found: set[str] = set()
         pending = [start]
         while pending:
-            new = self._after.get(pending.pop(), set()) - found
-            found |= new
-            pending += new
+            for name in self._after.get(pending.pop(), ()):
+                if name not in found:
+                    found.add(name)
+                    pending.append(name)
         return found
 
 

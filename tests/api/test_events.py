@@ -9,6 +9,7 @@ from conductor_py.adapters.quickjs.scripts import QuickJsScripts
 from conductor_py.api import create_app
 from conductor_py.decider.expressions.expressions import check
 from conductor_py.testing.engine import MemoryEngine, memory_engine
+from conductor_py.wire.answers import AdviceForm
 from conductor_py.wire.event_handlers import EventExecutionForm, EventHandlerForm
 from conductor_py.wire.fields import load
 
@@ -45,6 +46,28 @@ def test_handlers_are_registered_replaced_listed_and_removed(client: Any) -> Non
     assert client.get("/api/event/conductor:other:q").json == []
     removed = client.delete("/api/event/h")
     assert (removed.status_code, removed.data) == (200, b"")
+    assert client.get("/api/event").json == []
+
+
+def _said(client: Any, **more: Any) -> list[tuple[str, str | None]]:
+    answer = client.post("/api/event/validate", json=_handler(**more))
+    assert answer.status_code == 200
+    load(AdviceForm(), answer.json)
+    return [(found["path"], found.get("invalidValue")) for found in answer.json["warnings"]]
+
+
+def test_a_handler_is_checked_without_being_stored(client: Any) -> None:
+    task = {"name": "t", "taskReferenceName": "t"}
+    missing = ("$.actions[0].start_workflow.name", "ship version 1")
+    assert _said(client) == [missing]
+    client.post("/api/metadata/workflow", json={"name": "ship", "tasks": [task]})
+    assert _said(client) == []
+    assert _said(client, event="foo:bar") == [("$.event", "foo:bar")]
+    assert [path for path, _ in _said(client, conditoin="1")] == ["$.conditoin"]
+    named = {"action": "start_workflow", "start_workflow": {"name": "${kind}_order"}}
+    assert _said(client, actions=[named]) == []
+    refused = client.post("/api/event/validate", json=_handler(condition="(("))
+    assert refused.status_code == 400
     assert client.get("/api/event").json == []
 
 

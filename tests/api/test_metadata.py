@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from conductor_py.model.definitions import TaskDef
+from conductor_py.wire.answers import AdviceForm
+from conductor_py.wire.fields import load
 from tests.api.fake_engine import FakeEngine
 
 
@@ -96,6 +98,27 @@ def test_a_check_warns_of_what_is_hardly_meant(client: Any) -> None:
     paths = [found["path"] for found in answer.get_json()["warnings"]]
     assert paths == ["$.tasks[0]", "$.tasks[0].forkTasks[0][0].inputParamters"]
     assert client.post("/api/metadata/workflow", json=body).status_code == 200
+
+
+def test_a_warning_says_which_value_it_is_about(client: Any) -> None:
+    child = {"name": "c", "taskReferenceName": "c", "type": "SUB_WORKFLOW"}
+    body = {"name": "w", "tasks": [child | {"subWorkflowParam": {"name": "x", "version": -1}}]}
+    answer = client.post("/api/metadata/workflow/validate", json=body)
+    load(AdviceForm(), answer.json)
+    (found,) = answer.json["warnings"]
+    assert (found["path"], found["invalidValue"]) == ("$.tasks[0].subWorkflowParam.version", "-1")
+
+
+def test_a_task_definition_is_checked_without_being_stored(client: Any, engine: FakeEngine) -> None:
+    path = "/api/metadata/taskdefs/validate"
+    right = client.post(path, json={"name": "t", "retryCount": 1})
+    assert (right.status_code, right.json) == (200, {"warnings": []})
+    warned = client.post(path, json={"name": "t", "retryCuont": 1})
+    assert [found["path"] for found in warned.json["warnings"]] == ["$.retryCuont"]
+    wrong = client.post(path, json={"name": "t", "retryCount": -1})
+    assert wrong.status_code == 400
+    assert [found["path"] for found in wrong.json["validationErrors"]] == ["$.retryCount"]
+    assert not engine.definitions.stored_tasks
 
 
 def test_lists_of_definitions(client: Any) -> None:

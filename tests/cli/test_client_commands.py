@@ -193,11 +193,73 @@ def test_of_two_versions_of_a_definition_what_is_said_of_both_is_told(
 def test_a_check_of_definitions_prints_json(run: Run, stub: StubServer, tmp_path: Path) -> None:
     file = tmp_path / "definition.json"
     file.write_text('[{"name": "x", "tasks": [{}]}, {"name": "a task"}]')
-    stub.on("POST", "/api/metadata/workflow/validate", Reply(200, {"warnings": []}))
+    for kind in ("workflow", "taskdefs"):
+        stub.on("POST", f"/api/metadata/{kind}/validate", Reply(200, {"warnings": []}))
 
     outcome = run("definition", "validate", str(file), "--json")
 
-    assert (outcome.code, json.loads(outcome.out)) == (0, {"x": []})
+    assert (outcome.code, json.loads(outcome.out)) == (0, {"x": [], "a task": []})
+
+
+def test_a_check_of_task_definitions_says_what_it_has_checked(
+    run: Run, stub: StubServer, tmp_path: Path
+) -> None:
+    file = tmp_path / "definition.json"
+    file.write_text('[{"name": "a"}, {"name": "b", "retryCuont": 1}]')
+
+    def check(request: Request) -> Reply:
+        said = [{"path": "$.name", "message": "only the server knows"}]
+        return Reply(200, {"warnings": said if request.json()["name"] == "b" else []})
+
+    stub.on("POST", "/api/metadata/taskdefs/validate", check)
+    outcome = run("definition", "validate", str(file))
+    assert (outcome.code, outcome.out) == (0, "task a is right\ntask b would be accepted\n")
+    assert "warning: b: $.retryCuont is not a known member; did you mean retryCount?" in outcome.err
+    assert "warning: b: $.name only the server knows" in outcome.err
+
+
+def test_a_check_of_a_task_definition_that_is_wrong_ends_with_1(
+    run: Run, stub: StubServer, tmp_path: Path
+) -> None:
+    file = tmp_path / "definition.json"
+    file.write_text('{"name": "a", "retryCount": -1}')
+    found = [{"path": "$.retryCount", "message": "must not be less than 0"}]
+    body = {"status": 400, "message": "Validation failed", "validationErrors": found}
+    stub.on("POST", "/api/metadata/taskdefs/validate", Reply(400, body))
+    outcome = run("definition", "validate", str(file))
+    assert outcome.code == 1
+    assert "1 of 1 task definitions wrong" in outcome.err
+    assert "  a: $.retryCount: must not be less than 0" in outcome.err
+
+
+def test_a_check_of_no_definition_says_that_there_was_none(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "definition.json"
+    file.write_text("[]")
+    outcome = run("definition", "validate", str(file))
+    assert outcome.code == 2
+    assert "no definition is given" in outcome.err
+
+
+@pytest.mark.parametrize("verb", ["register", "validate"])
+def test_workflows_that_are_given_together_are_not_said_to_be_missing(
+    run: Run, stub: StubServer, tmp_path: Path, verb: str
+) -> None:
+    file = tmp_path / "definitions.json"
+    file.write_text(json.dumps([{"name": "parent", "tasks": [{}]}, {"name": "c", "tasks": [{}]}]))
+    path = "$.tasks[0].subWorkflowParam.name"
+
+    def check(request: Request) -> Reply:
+        missing = ["c", "c version 1", "gone"] if request.json()["name"] == "parent" else []
+        said = [{"path": path, "message": f"names {n}", "invalidValue": n} for n in missing]
+        return Reply(200, {"warnings": said})
+
+    stub.on("POST", "/api/metadata/workflow/validate", check)
+    stub.on("POST", "/api/metadata/workflow", Reply(200))
+    outcome = run("definition", verb, str(file))
+    assert outcome.code == 0
+    assert [line for line in outcome.err.splitlines() if line.startswith("warning")] == [
+        f"warning: parent: {path} names gone"
+    ]
 
 
 def test_get_shows_status_and_tasks(run: Run, stub: StubServer) -> None:

@@ -19,6 +19,24 @@ def test_a_handler_is_registered(run: Run, stub: StubServer) -> None:
     assert stub.seen("POST")[0].json() == _HANDLER
 
 
+def test_what_is_hardly_meant_in_a_handler_is_said(run: Run, stub: StubServer) -> None:
+    stub.on("POST", "/api/event", Reply(200, ""))
+    said = [{"path": "$.event", "message": "is of 'foo'"}]
+    stub.on("POST", "/api/event/validate", Reply(200, {"warnings": said}))
+    outcome = run("event", "register", json.dumps(_HANDLER))
+    assert (outcome.code, outcome.err.splitlines()[0]) == (0, "warning: h: $.event is of 'foo'")
+
+
+def test_of_a_server_that_cannot_check_handlers_what_is_seen_without_is_said(
+    run: Run, stub: StubServer
+) -> None:
+    stub.on("POST", "/api/event", Reply(200, ""))
+    stub.on("POST", "/api/event/validate", Reply(405, {"status": 405, "message": "no"}))
+    outcome = run("event", "register", json.dumps({**_HANDLER, "conditoin": "1"}))
+    assert outcome.code == 0
+    assert "warning: h: $.conditoin is not a known member" in outcome.err
+
+
 @pytest.mark.parametrize("active", [False, None])
 def test_of_a_handler_that_is_not_active_it_is_said(
     run: Run, stub: StubServer, active: bool | None

@@ -298,6 +298,7 @@ def test_check_parses_without_running(
     scripts: Scripts, expression: str, message: str | None
 ) -> None:
     assert scripts.check(expression) == message
+    assert scripts.check(expression, briefly=True) == message
 
 
 @pytest.fixture
@@ -504,7 +505,9 @@ def test_an_attempt_does_not_wait_behind_others_for_long(queue_limit: int) -> No
     scripts = QuickJsScripts(workers=1, queue_limit=queue_limit, queue_wait_ms=_AMPLE_MS)
     with scripts._quick.lend():
         assert _attempt(scripts, "1") is None
+        assert scripts.check("x y", briefly=True) is None
     assert _attempt(scripts, "1") == Value(value=1)
+    assert scripts.check("x y", briefly=True) is not None
     scripts.close()
 
 

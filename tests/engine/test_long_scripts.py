@@ -51,7 +51,9 @@ class _Scripts:
     def is_slow(self, request: Evaluation) -> bool:
         return request.expression in self.failed
 
-    def check(self, expression: str, evaluator: str = "javascript") -> str | None:
+    def check(
+        self, expression: str, evaluator: str = "javascript", *, briefly: bool = False
+    ) -> str | None:
         return None
 
     def close(self) -> None: ...

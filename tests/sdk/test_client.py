@@ -119,6 +119,8 @@ CALLS = [
     (lambda c: c.list_workflow_definitions(), "GET /api/metadata/workflow"),
     (lambda c: c.delete_workflow_definition("x", 3), "DELETE /api/metadata/workflow/x/3"),
     (lambda c: c.register_tasks([{"name": "t"}]), "POST /api/metadata/taskdefs"),
+    (lambda c: c.validate_task({"name": "t"}), "POST /api/metadata/taskdefs/validate"),
+    (lambda c: c.validate_event_handler({"name": "h"}), "POST /api/event/validate"),
     (lambda c: c.update_task_definition({"name": "t"}), "PUT /api/metadata/taskdefs"),
     (lambda c: c.get_task_definition("t"), "GET /api/metadata/taskdefs/t"),
     (lambda c: c.list_task_definitions(), "GET /api/metadata/taskdefs"),

@@ -356,6 +356,7 @@ def test_an_expression_over_a_task_that_cannot_have_begun_is_warned_about(
             _task("f", "FORK_JOIN", forkTasks=[[_reading("a", _OF_B)], [_task("b")]]),
             _task("j", "JOIN", joinOn=["a", "b"]),
         ],
+        [_reading("a", _OF_B, type="NOOP"), _task("b")],
         [_task("a", cacheConfig={"key": "${b}", "ttlInSecond": 1}), _task("b")],
     ],
 )

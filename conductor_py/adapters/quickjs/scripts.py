@@ -116,21 +116,23 @@ class QuickJsScripts:
         prepared = _prepared(request)
         if isinstance(prepared, Failure):
             return prepared
-        try:
-            return self._in_quick_lane(prepared, _ATTEMPT_WAIT_S)
-        except LimitExceeded:
-            return None
+        return self._at_once(prepared)
 
     def is_slow(self, request: Evaluation) -> bool:
         language = _LANGUAGES.get(request.evaluator, "")
         return self._long_programs.has_failed(language, request.expression)
 
-    def check(self, expression: str, evaluator: str = "javascript") -> str | None:
+    def check(
+        self, expression: str, evaluator: str = "javascript", *, briefly: bool = False
+    ) -> str | None:
         language = _LANGUAGES.get(evaluator)
         if language is None:
             return _unknown(evaluator).message
-        result = self._whole(_Request(language, expression, b"{}", check=True))
-        return result.message if isinstance(result, Failure) else None
+        request = _Request(language, expression, b"{}", check=True)
+        result = self._at_once(request) if briefly else self._whole(request)
+        if not isinstance(result, Failure) or (briefly and result.kind == "time"):
+            return None
+        return result.message
 
     def close(self) -> None:
         for pool in (self._quick, self._long, self._slow):
@@ -139,6 +141,12 @@ class QuickJsScripts:
     def _evaluate(self, request: Evaluation) -> ScriptResult:
         prepared = _prepared(request)
         return prepared if isinstance(prepared, Failure) else self._whole(prepared)
+
+    def _at_once(self, request: _Request) -> ScriptResult | None:
+        try:
+            return self._in_quick_lane(request, _ATTEMPT_WAIT_S)
+        except LimitExceeded:
+            return None
 
     def _whole(self, request: _Request) -> ScriptResult:
         quick = self._in_quick_lane(request)

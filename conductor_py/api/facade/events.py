@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
 from conductor_py.api.facade.definitions import Told
+from conductor_py.errors import Violation
 from conductor_py.model.event_handlers import EventHandler
 from conductor_py.model.json import JsonObject
 
@@ -17,6 +18,9 @@ class Events(Protocol):
 
     def register(self, handler: EventHandler, /) -> None:
         """Store a new one; ``Conflict``, ``InvalidInput``."""
+
+    def validate(self, handler: EventHandler, /) -> Sequence[Violation]:
+        """Check one (``InvalidInput``), and list what will come to nothing."""
 
     def update(self, handler: EventHandler, /) -> None:
         """Replace one; ``NotFound``, ``InvalidInput``."""

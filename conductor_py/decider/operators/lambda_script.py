@@ -28,6 +28,11 @@ def open_(ws: Workspace, spot: Spot) -> None:
     _run(ws, spot, attempt, value, opening=True)
 
 
+def program_of(body: str) -> str:
+    """The program that runs the body of a function."""
+    return f"(function () {{ {body}\n}})()"
+
+
 def resume(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
     """Run again, after the delay of a retry."""
     _run(ws, spot, attempt, ws.document(f"i:{attempt.seq}"), opening=True)
@@ -43,7 +48,7 @@ def _run(ws: Workspace, spot: Spot, attempt: Attempt, value: JsonObject, *, open
     if not isinstance(body, str) or not body.strip():
         found: Evaluated | Refusal | None = Refusal("LAMBDA needs a non-empty 'scriptExpression'")
     else:
-        wanted = ScriptWanted("javascript", f"(function () {{ {body}\n}})()", value)
+        wanted = ScriptWanted("javascript", program_of(body), value)
         found = scripting.evaluate_task(ws, spot, attempt, wanted, opening=opening)
     if found is None:
         return

@@ -19,8 +19,10 @@ from conductor_py.engine.definitions.readable import BeforeHeavy, nothing, told_
 from conductor_py.engine.definitions.recursion import endless_recursion
 from conductor_py.engine.definitions.registered import Registered
 from conductor_py.engine.definitions.schemas import unusable_schemas
+from conductor_py.engine.definitions.script_check import ScriptCheck
 from conductor_py.engine.definitions.sinks import unusable_sinks
 from conductor_py.engine.definitions.snapshots import Snapshots
+from conductor_py.engine.definitions.unregistered import unregistered
 from conductor_py.errors import Conflict, DefinitionError, NotFound, Violation
 from conductor_py.model.definitions import TaskDef, WorkflowDef
 from conductor_py.model.json import JsonObject, JsonValue
@@ -40,9 +42,11 @@ class Definitions:
         clock: StoreClock,
         live: LiveLimits,
         *,
+        scripts: ScriptCheck,
         providers: frozenset[str] = frozenset(),
     ) -> None:
         """Work over these collaborators; ``providers`` are those of events."""
+        self._scripts = scripts
         self._metadata = metadata
         self._registered = registered
         self._snapshots = snapshots
@@ -59,7 +63,12 @@ class Definitions:
         (``DefinitionError``). Return what is taken although it will be refused where it is used.
         """
         self._refuse_endless(definition)
-        return (*unusable_schemas(definition), *unusable_sinks(definition, self._providers))
+        return (
+            *unusable_schemas(definition),
+            *unusable_sinks(definition, self._providers),
+            *self._scripts.unreadable(definition),
+            *unregistered(definition, self._registered.has),
+        )
 
     def register(self, definition: WorkflowDef, *, overwrite: bool) -> None:
         """Store a version: ``Conflict`` when it exists and may not be overwritten."""

@@ -62,6 +62,10 @@ class Registered:
         found = self._pointed(pointer)
         return None if found is None else dump_workflow(found)
 
+    def has(self, name: str, version: int | None) -> bool:
+        """Whether there is a version, or any at all."""
+        return self._metadata.workflow(name, version) is not None
+
     def version_of_latest(self, name: str) -> int | None:
         """Tell the version that is meant where none is named; ``None`` when there is none."""
         stored = self._metadata.workflow(name, None)

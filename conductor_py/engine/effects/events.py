@@ -9,9 +9,10 @@ import orjson
 
 from conductor_py.codec.event_handlers import dump_handler, load_handler
 from conductor_py.engine.definitions.readable import enumerated, readable
+from conductor_py.engine.definitions.unregistered import IsRegistered, unregistered_of_handler
 from conductor_py.engine.payloads.holding import PayloadHolding, effect_holder
 from conductor_py.errors import Conflict, InvalidInput, NotFound, Violation
-from conductor_py.model.event_handlers import EventHandler
+from conductor_py.model.event_handlers import CONDUCTOR, EventHandler, provider_of
 from conductor_py.model.json import JsonObject
 from conductor_py.ports.events import EventStore
 from conductor_py.ports.outbox import Outbox
@@ -31,9 +32,16 @@ class Events:
     """The verbs of event handlers. A change takes effect at once."""
 
     def __init__(
-        self, store: EventStore, outbox: Outbox, scripts: Scripts, holding: PayloadHolding
+        self,
+        store: EventStore,
+        outbox: Outbox,
+        scripts: Scripts,
+        holding: PayloadHolding,
+        *,
+        is_registered: IsRegistered,
     ) -> None:
-        """Work over these collaborators."""
+        """Work over these collaborators; ``is_registered`` tells of workflows."""
+        self._is_registered = is_registered
         self._store = store
         self._outbox = outbox
         self._scripts = scripts
@@ -46,6 +54,11 @@ class Events:
         if not self._store.put_handler(handler.name, handler.event, document, create=True):
             raise Conflict(f"EventHandler with name {handler.name} already exists!")
         self._release(handler)
+
+    def validate(self, handler: EventHandler) -> tuple[Violation, ...]:
+        """Check as ``register`` does, and list what will come to nothing."""
+        self._check(handler)
+        return (*_of_others(handler), *unregistered_of_handler(handler, self._is_registered))
 
     def update(self, handler: EventHandler) -> None:
         """Replace a handler (``NotFound``, ``InvalidInput``)."""
@@ -120,6 +133,17 @@ def stored_handlers(store: EventStore, event: str) -> Iterator[EventHandler]:
     """Read the active handlers of an event, one after the other."""
     found = readable("event handler", store.handlers(event).items(), load_handler)
     return (handler for handler in found if handler.active)
+
+
+def _of_others(handler: EventHandler) -> Iterator[Violation]:
+    """An event whose messages go elsewhere: to a topic, say."""
+    provider = provider_of(handler.event)
+    if provider != CONDUCTOR:
+        message = (
+            f"is of {provider!r}, and a handler gets messages of {CONDUCTOR!r} only: write"
+            f" {CONDUCTOR}:<workflow>:<queue>, as its EVENT task publishes it"
+        )
+        yield Violation(path="$.event", message=message, invalid_value=handler.event)
 
 
 def _with_message(text: bytes) -> tuple[bytes, JsonObject]:

@@ -6,6 +6,7 @@ from conductor_py.wire.operations.operation import NOTHING, Operation, delete, g
 
 OPERATIONS: tuple[Operation, ...] = (
     post("/api/event", "Register an event handler", NOTHING, "EventHandler"),
+    post("/api/event/validate", "Check an event handler", "Advice", "EventHandler"),
     put("/api/event", "Replace an event handler", NOTHING, "EventHandler"),
     get("/api/event", "List all event handlers", "EventHandler[]"),
     get(

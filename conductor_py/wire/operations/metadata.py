@@ -56,6 +56,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     delete("/api/metadata/workflow/{name}/{version}", "Remove a workflow definition"),
     post("/api/metadata/taskdefs", "Register task definitions, new or not", NOTHING, "TaskDef[]"),
+    post("/api/metadata/taskdefs/validate", "Check a task definition", "Advice", "TaskDef"),
     put("/api/metadata/taskdefs", "Replace a task definition", NOTHING, "TaskDef"),
     get("/api/metadata/taskdefs", "List all task definitions", "TaskDef[]"),
     get("/api/metadata/taskdefs/{name}", "Read a task definition", "TaskDef", "metadata:boolean"),
