@@ -53,6 +53,8 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _OPERATOR = re.compile(r"!=|>=|<=|=|>|<")
 _UNQUOTED = re.compile(r"[^\s(),\"']+")
 _UNQUOTED_ITEM = re.compile(r"[^(),\"']+")
+_OF_ONE_WORD = frozenset({"status", "workflowId", "parentWorkflowId", "taskId"})
+"""Fields in whose values a blank is a comma that is missing."""
 _QUOTED = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _SORT_SEPARATOR = re.compile(r"[|,]")
 
@@ -196,7 +198,8 @@ class _Parser(Terms):
         return terms[0] if len(terms) == 1 else Or(terms=terms)
 
     def _item(self, field: str) -> Query:
-        item = self._equal(field, self._value(_UNQUOTED_ITEM))
+        unquoted = _UNQUOTED if field in _OF_ONE_WORD else _UNQUOTED_ITEM
+        item = self._equal(field, self._value(unquoted))
         if isinstance(item, Matches):
             self._count_condition()
         return item

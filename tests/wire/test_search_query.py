@@ -197,6 +197,8 @@ def test_long_texts_compare_by_words():
         ("status IN A", "position 11", "expected '('"),
         ("status IN ()", "position 12", "expected a value"),
         ("status IN (A", "the end", "expected ',' or ')'"),
+        ("status IN (A B)", "position 14", "expected ',' or ')'"),
+        ("workflowId NOT IN (a, b c)", "position 25", "expected ',' or ')'"),
         ("status IN (A,)", "position 14", "expected a value"),
         ("status NOT A", "position 12", "expected IN"),
         ("status IS A", "position 11", "expected NULL"),
