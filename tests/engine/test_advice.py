@@ -69,6 +69,7 @@ def test_a_program_that_does_not_parse_is_warned_about(
     ((found, message),) = _said(engine, _workflow(task))
     assert found == path
     assert "does not parse, so the task fails: " in message
+    assert "\n" not in message
 
 
 @pytest.mark.parametrize(
@@ -80,6 +81,8 @@ def test_a_program_that_does_not_parse_is_warned_about(
         _given("INLINE", evaluatorType="value-param", expression="a b"),
         _given("INLINE", evaluatorType="${workflow.input.evaluator}", expression="a b"),
         _given("INLINE", expression=7),
+        _given("INLINE", evaluatorType=[], expression="1"),
+        _given("INLINE", evaluatorType=["javascript"], expression="1"),
         _given("LAMBDA", scriptExpression="if ($.a) { return 1; } // done"),
         _given("JSON_JQ_TRANSFORM", queryExpression="${workflow.input.query}"),
         _loop("if ($.a['n'] < 3) { true; } else { false; }", _task("SIMPLE")),

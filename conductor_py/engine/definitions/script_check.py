@@ -19,6 +19,7 @@ from conductor_py.model.json import JsonValue
 from conductor_py.ports.scripts import Scripts
 
 _REMEMBERED = 1_000
+_JAVASCRIPT: Final = frozenset({"javascript", "graaljs"})
 _MOST_PROGRAMS: Final = 1_000
 _MOST_S: Final = 2.0
 """What is spent on the programs of one definition; those behind are not looked at."""
@@ -58,8 +59,10 @@ class ScriptCheck:
                         if len(known) >= _MOST_PROGRAMS or self._monotonic() > until:
                             return
                         known[asked] = self._scripts.check(text, evaluator, briefly=True)
-                    if known[asked] is not None:
-                        message = f"does not parse, so the task fails: {known[asked]}"
+                    wrong = known[asked]
+                    if wrong is not None:
+                        why = wrong.partition("\n")[0]  # jq shows the place in lines of its own
+                        message = f"does not parse, so the task fails: {why}"
                         yield Violation(path=path + where, message=message)
 
 
@@ -69,7 +72,7 @@ def _programs(task: WorkflowTask) -> Iterator[_Program]:
     match task.type:
         case "INLINE":
             evaluator = given.get("evaluatorType") or "javascript"
-            if evaluator in {"javascript", "graaljs"}:
+            if isinstance(evaluator, str) and evaluator in _JAVASCRIPT:
                 yield from _program("expression", "javascript", given.get("expression"))
         case "LAMBDA":
             own = "scriptExpression" in given
