@@ -11,6 +11,7 @@ from conductor_py.api.answers import Answer, json_answer, json_bytes, text
 from conductor_py.api.front import Front, blueprint
 from conductor_py.api.interface_page import page
 from conductor_py.api.scrapes import Scrapes
+from conductor_py.model.json import JsonObject, JsonValue
 
 _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SCRIPT_TYPE = "application/javascript; charset=utf-8"
@@ -46,8 +47,11 @@ class _System:
         return json_answer(found, status=200 if found["healthy"] else 503)
 
     def actuator_health(self) -> Answer:
-        healthy = bool(self._engine.health().get("healthy", True))
-        shown = {"status": "UP" if healthy else "DOWN"}
+        found = self._engine.health()
+        healthy = bool(found.get("healthy", True))
+        shown: dict[str, JsonValue] = {"status": "UP" if healthy else "DOWN"}
+        if components := _components(found):
+            shown["components"] = components
         return json_answer(shown, status=200 if healthy else 503)
 
     def actuator_info(self) -> Answer:
@@ -77,3 +81,14 @@ class _System:
         policy = "default-src 'none'; style-src 'unsafe-inline'"
         headers = {"Content-Type": _PAGE_TYPE, "Content-Security-Policy": policy}
         return Answer(page(document(self._engine.version)).encode(), headers=headers)
+
+
+def _components(found: JsonObject) -> dict[str, JsonValue]:
+    """The results of a check by their names, as Spring lists them."""
+    results = found.get("healthResults")
+    components: dict[str, JsonValue] = {}
+    for each in results if isinstance(results, list) else ():
+        if isinstance(each, dict):
+            wrong = {"details": {"message": each["message"]}} if "message" in each else {}
+            components[str(each.get("name"))] = {"status": each.get("status"), **wrong}
+    return components

@@ -51,6 +51,7 @@ from conductor_py.engine.executions.restoring import Restoring
 from conductor_py.engine.executions.steering import Steering
 from conductor_py.engine.executions.trials import MakeBench, Trials
 from conductor_py.engine.explaining.why import Why
+from conductor_py.engine.health import Check
 from conductor_py.engine.machine import REAL_MACHINE, Machine
 from conductor_py.engine.patience import DAY_MS, Patience
 from conductor_py.engine.payload_assembly import payload_parts
@@ -474,7 +475,10 @@ def assemble(
             monotonic=monotonic,
             quiet=quiet,
         ),
-        checks=(("store", ports.store.now_ms),),
+        checks=(
+            Check(name="store", ask=ports.inspector.check),
+            Check(name="search", ask=ports.search.check, vital=False),
+        ),
     )
 
 

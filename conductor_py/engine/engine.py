@@ -33,6 +33,7 @@ from conductor_py.engine.executions.repairs import Repairs
 from conductor_py.engine.executions.steering import Steering
 from conductor_py.engine.executions.trials import Trials
 from conductor_py.engine.explaining.why import Why
+from conductor_py.engine.health import Check, health
 from conductor_py.engine.payloads.file_retention import FileRetention
 from conductor_py.engine.payloads.files import Files
 from conductor_py.engine.payloads.payloads import PayloadLocations
@@ -51,7 +52,6 @@ from conductor_py.engine.tasks.checkpoints import Checkpoints
 from conductor_py.engine.tasks.lookout import Lookout
 from conductor_py.engine.tasks.tasks import Tasks
 from conductor_py.engine.tasks.workers import Workers
-from conductor_py.errors import ConductorError
 from conductor_py.model.json import JsonObject
 from conductor_py.ports.named_values import NamedValues
 from conductor_py.records import dataclass
@@ -116,22 +116,8 @@ class Engine:
     """Files of executions; ``None``: there are none."""
     check_script: Callable[[str], str | None]
     """Say why a JavaScript program does not parse."""
-    checks: tuple[tuple[str, Callable[[], object]], ...] = ()
+    checks: tuple[Check, ...] = ()
 
     def health(self) -> JsonObject:
-        """Say whether the stores answer, in Conductor's shape: ``healthy`` and one result a
-        store.
-        """
-        results: list[JsonObject] = []
-        for name, check in self.checks:
-            try:
-                check()
-            except ConductorError as away:
-                results.append({"name": name, "healthy": False, "message": away.message})
-            else:
-                results.append({"name": name, "healthy": True})
-        return {
-            "healthResults": results,
-            "suppressedHealthResults": [],
-            "healthy": all(result["healthy"] for result in results),
-        }
+        """Say how the stores are, in Conductor's shape: ``healthy`` and one result a store."""
+        return health(self.checks)

@@ -186,6 +186,11 @@ WALKED = (
 class Inspector(Protocol):
     """Reads for audits and explanations. ``StoreUnavailable`` when the store does not answer."""
 
+    def check(self) -> None:
+        """Tell whether writes are taken, everywhere, and change nothing: ``StoreFull`` when nothing
+        new is, ``StoreUnavailable`` when nothing is.
+        """
+
     def inspect(self, execution: ExecutionId) -> Inspection | None:
         """Look at one execution; ``None`` when it is not in the store. One whose bytes cannot be
         read says so (``unreadable``).

@@ -48,6 +48,11 @@ class Search(Protocol):
         the deletion, at least a minute.
         """
 
+    def check(self) -> None:
+        """Tell whether the index answers, as far as is known within half a second: people ask for
+        health often.
+        """
+
     def search(self, request: SearchRequest) -> SearchPage:
         """Find executions.
 

@@ -131,10 +131,11 @@ class QuarantineRetriesForm(WireSchema):
 
 
 class HealthResultForm(WireSchema):
-    """Whether one store answers; ``message`` when it does not."""
+    """How one store is; ``message`` says what is wrong. ``healthy`` is false when it is down."""
 
     name = Text(required=True)
     healthy = Flag(required=True)
+    status = Choice(("UP", "DEGRADED", "DOWN"))
     message = Text()
 
 
@@ -147,9 +148,12 @@ class HealthForm(WireSchema):
 
 
 class ActuatorHealthForm(WireSchema):
-    """Whether the server can work, in Spring's words."""
+    """Whether the server can work, in Spring's words. ``components`` has of each store, by its
+    name, a ``status`` (``UP``, ``DEGRADED``, ``DOWN``) and ``details`` of what is wrong.
+    """
 
     status = Choice(("UP", "DOWN"), required=True)
+    components = Payload()
 
 
 class BuildForm(WireSchema):

@@ -33,6 +33,7 @@ from conductor_py.adapters.elasticsearch.indices import (
     page_id,
     summary_body,
 )
+from conductor_py.adapters.elasticsearch.liveness import Liveness, asked
 from conductor_py.adapters.elasticsearch.statement import search_body
 from conductor_py.adapters.process_local import ProcessLocal
 from conductor_py.codec.search_document import (
@@ -103,6 +104,7 @@ class ElasticsearchSearch:
         self._batch = settings.batch
         self._refresh = "wait_for" if settings.wait_for_refresh else None
         self._connection = ProcessLocal(lambda: _ready(settings))
+        self._liveness = Liveness(asked(settings))
 
     def put(self, documents: Sequence[ExecutionDocument]) -> None:
         with wrapped():
@@ -110,6 +112,9 @@ class ElasticsearchSearch:
             gone = self._absent(late)
             alive = (document for document in documents if document.execution_id not in gone)
             self._bulk(write for document in alive for write in _parts(document))
+
+    def check(self) -> None:
+        self._liveness.check()
 
     def search(self, request: SearchRequest) -> SearchPage:
         with wrapped():

@@ -37,6 +37,9 @@ class MemoryInspector:
         """Share the space with the other ports."""
         self._space = space
 
+    def check(self) -> None:
+        pass
+
     def inspect(self, execution: ExecutionId) -> Inspection | None:
         with self._space.lock:
             partition = self._space.of(execution)

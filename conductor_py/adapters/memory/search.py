@@ -81,6 +81,9 @@ class MemorySearch:
             for document in documents:
                 self._put(document)
 
+    def check(self) -> None:
+        pass
+
     def search(self, request: SearchRequest) -> SearchPage:
         with self._lock:
             stored = [entry.stored for entry in self._state.executions.values()]

@@ -310,6 +310,8 @@ def refused(error: Exception) -> StoreFailure:
     full, or what it holds cannot be read.
     """
     said = str(error)
+    if _is_read_only(error):  # before its words, which name the script as those of damage do
+        return StoreUnavailable("Redis is read-only here: it is a replica")
     if is_of_memory(error):
         return StoreFull("Redis holds maxmemory and takes nothing new until something has ended.")
     if _CANNOT_WRITE in said:
@@ -322,7 +324,7 @@ def refused(error: Exception) -> StoreFailure:
     return StoreUnavailable(f"Redis refused: {said}")
 
 
-def _is_read_only(error: ResponseError) -> bool:
+def _is_read_only(error: Exception) -> bool:
     # Redis 6.2 wraps what a command inside a script was told.
     return isinstance(error, ReadOnlyError) or "-READONLY " in str(error)
 

@@ -15,7 +15,7 @@ from conductor_py.adapters.redis.names import fields_of, names_of, number_of, sc
 from conductor_py.adapters.redis.reader import RedisExecutionReader
 from conductor_py.adapters.redis.record import DAMAGED, record_of, setback_of
 from conductor_py.adapters.redis.scripts import Scripts
-from conductor_py.errors import StoreDamaged, StoreUnavailable
+from conductor_py.errors import StoreDamaged, StoreFailure, StoreFull, StoreUnavailable
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.inspector import (
     UNREADABLE,
@@ -52,6 +52,13 @@ class RedisInspector:
         self._key = re.compile(rf"\{{{re.escape(scripts.namespace.name)}:(\d+)\}}:(.*)", re.DOTALL)
 
     # -- one execution -----------------------------------------------------------------------------
+
+    def check(self) -> None:
+        partitions = range(self._scripts.namespace.partitions)
+        replies = self._scripts.run_in("try_write", [(each, ()) for each in partitions])
+        failures = [reply for reply in replies if isinstance(reply, StoreFailure)]
+        if failures:  # of several servers the one that takes nothing is told of, not the full one
+            raise min(failures, key=lambda each: isinstance(each, StoreFull))
 
     def inspect(self, execution: ExecutionId) -> Inspection | None:
         reply = self._look(execution)

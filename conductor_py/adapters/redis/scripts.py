@@ -104,6 +104,7 @@ NAMES: Final = (
     "sweep_shards",
     "take_effects",
     "tell_life",
+    "try_write",
     "write_key",
 )
 

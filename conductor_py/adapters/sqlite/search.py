@@ -80,6 +80,9 @@ class SqliteSearch:
             for part in _apart(_in_order(documents)):
                 _put(connection, part)
 
+    def check(self) -> None:
+        self._connections.row("SELECT 1")
+
     def search(self, request: SearchRequest) -> SearchPage:
         total, page = self._select(EXECUTIONS, request, decode_execution)
         return SearchPage(total_hits=total, results=page)
