@@ -13,6 +13,7 @@ from conductor_py.cli.connection import client, connected
 from conductor_py.cli.printing import clipped, objects, print_json, say
 from conductor_py.decider.operators.system import TYPES
 from conductor_py.decider.scheduling import LIMITED
+from conductor_py.errors import ConductorError
 from conductor_py.model.json import JsonObject
 from conductor_py.model.status import WorkflowStatus
 from conductor_py.sdk.client import Client
@@ -52,16 +53,29 @@ def _found(conductor: Client) -> dict[str, Any]:
     }
     if not about["healthy"]:
         return about
-    since = int(time.time() * 1000) - _DAY_MS
-    about["open"] = {each: _count(conductor, f"status={each}") for each in _OPEN}
-    about["endedInADay"] = {
-        each: _count(conductor, f"status={each} AND endTime>{since}") for each in _ENDED
-    }
+    about |= _executions(conductor, health)
     about["queues"] = {name: size for name, size in conductor.all_queue_sizes().items() if size}
     about["workers"] = list(conductor.list_workers())
     about["servers"] = [each.get("server") for each in conductor.list_servers()]
     about["quarantine"] = conductor.list_quarantine(size=1).get("totalHits", 0)
     return about
+
+
+def _executions(conductor: Client, health: JsonObject) -> dict[str, Any]:
+    """Count executions; what cannot be counted is left out, and ``unknown`` says why."""
+    for each in objects(health.get("healthResults")):
+        if each.get("name") == "search" and each.get("status", "UP") != "UP":
+            return {"unknown": each.get("message")}
+    since = int(time.time() * 1000) - _DAY_MS
+    try:
+        return {
+            "open": {each: _count(conductor, f"status={each}") for each in _OPEN},
+            "endedInADay": {
+                each: _count(conductor, f"status={each} AND endTime>{since}") for each in _ENDED
+            },
+        }
+    except ConductorError as away:
+        return {"unknown": away.message}
 
 
 def _count(conductor: Client, query: str) -> int:
@@ -72,16 +86,26 @@ def _count(conductor: Client, query: str) -> int:
 def _lines(server: str, found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "server", f"{server}, version {clipped(found['version'])}"
     for each in objects(found["health"]):
-        answers = "answers" if each.get("healthy") else f"is away: {clipped(each.get('message'))}"
-        yield clipped(each.get("name")), answers
+        yield clipped(each.get("name")), _standing(each)
     if not found["healthy"]:
         return
-    yield "executions", _counts(found["open"])
-    yield "in a day", _counts(found["endedInADay"])
+    if "unknown" in found:
+        yield "executions", f"not known: {clipped(found['unknown'])}"
+    else:
+        yield "executions", _counts(found["open"])
+        yield "in a day", _counts(found["endedInADay"])
     yield "quarantine", clipped(found["quarantine"])
     yield "servers", ", ".join(map(clipped, found["servers"])) or "none is known"
     yield "workers", _workers(found["workers"])
     yield "queues", _queues(found["queues"], found["workers"])
+
+
+def _standing(result: dict[str, Any]) -> str:
+    if not result.get("healthy"):
+        return f"is away: {clipped(result.get('message'))}"
+    if result.get("status", "UP") == "UP":
+        return "answers"
+    return f"is not well: {clipped(result.get('message'))}"
 
 
 def _counts(counted: dict[str, int]) -> str:

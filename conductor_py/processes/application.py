@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from multiprocessing.util import Finalize
 from typing import Any, Final
@@ -14,6 +14,7 @@ from conductor_py.api.admission import Admission
 from conductor_py.config import Settings, load
 from conductor_py.config.extras import check_extras
 from conductor_py.engine import Engine
+from conductor_py.engine.health import UP, Check
 from conductor_py.engine.quiet import Quiet
 from conductor_py.engine.sweeping.ticking import run_ticks
 from conductor_py.processes.connections import is_known, own_connections, watch
@@ -35,6 +36,13 @@ from conductor_py.wiring import (
 )
 
 _log = logging.getLogger(__name__)
+_AWAY: Final = "A store is not well."
+_NOT_WELL: Final = {
+    "search": "The index is away: executions go on, and are neither found nor archived until it"
+    " answers."
+}
+_LOOKS: Final = 4
+_LOOK_AGAIN_S: Final = 2.0
 _LATE_S: Final = 1.0
 _SWITCH_S: Final = 0.002
 """How long a request waits at most for the interpreter that another part computes with."""
@@ -52,6 +60,21 @@ def await_stores(settings: Settings, stop: threading.Event | None = None) -> Non
         )
     for warning in check_lock(settings):
         _log.warning("Decisions are not safe.", extra={"action": "lock_check", "what": warning})
+
+
+def say_what_is_not_well(
+    checks: Iterable[Check], stop: threading.Event, *, pause_s: float = _LOOK_AGAIN_S
+) -> None:
+    """A line for each store that is not well at the start, and not some seconds later either."""
+    for check in checks:
+        found = check.result()
+        for _ in range(_LOOKS - 1):
+            if found["status"] == UP or stop.wait(pause_s):
+                break
+            found = check.result()
+        if found["status"] != UP and not stop.is_set():
+            facts = {"action": "health_check", "store": check.name, "reason": found["message"]}
+            _log.warning(_NOT_WELL.get(check.name, _AWAY), extra=facts)
 
 
 def load_application(
@@ -84,6 +107,9 @@ def load_application(
     )
     threading.Thread(
         target=_keep_shards, args=(engine, settings, stop), name="shards", daemon=True
+    ).start()
+    threading.Thread(
+        target=say_what_is_not_well, args=(engine.checks, stop), name="stores", daemon=True
     ).start()
     if is_known():
         _watch_connections(settings, admission, stop)

@@ -19,7 +19,10 @@ from conductor_py.processes.checkup import Finding, Verdict
 from tests.cli.conftest import Run
 from tests.sdk.stub import Reply, Request, StubServer
 
-_WELL = {"healthy": True, "healthResults": [{"name": "store", "healthy": True}]}
+_WELL: dict[str, Any] = {
+    "healthy": True,
+    "healthResults": [{"name": "store", "healthy": True}],
+}
 
 
 def standing(stub: StubServer) -> None:
@@ -85,6 +88,32 @@ def test_a_server_whose_store_is_away_says_which(run: Run, stub: StubServer) -> 
     assert outcome.code == 1
     assert "store        is away: Redis does not answer" in outcome.out
     assert not stub.seen("GET", "/api/workflow/search")
+
+
+def test_without_its_index_a_server_shows_what_is_known_besides(run: Run, stub: StubServer) -> None:
+    standing(stub)
+    degraded = {"name": "search", "healthy": True, "status": "DEGRADED", "message": "It is away"}
+    health = {"healthy": True, "healthResults": [*_WELL["healthResults"], degraded]}
+    stub.on("GET", "/api/health", Reply(200, health))
+    outcome = run("status")
+    assert outcome.code == 0
+    assert [line.split(maxsplit=1) for line in outcome.out.splitlines()[1:5]] == [
+        ["store", "answers"],
+        ["search", "is not well: It is away"],
+        ["executions", "not known: It is away"],
+        ["quarantine", "1"],
+    ]
+    assert not stub.seen("GET", "/api/workflow/search")
+
+
+def test_a_search_that_fails_takes_nothing_else_from_the_page(run: Run, stub: StubServer) -> None:
+    standing(stub)
+    stub.on("GET", "/api/workflow/search", Reply(400, {"message": "it looks at too much"}))
+    outcome = run("status")
+    assert outcome.code == 0
+    assert "not known: " in outcome.out
+    assert "it looks at too much" in outcome.out
+    assert "quarantine   1" in outcome.out
 
 
 # -- doctor ----------------------------------------------------------------------------------------
