@@ -32,6 +32,8 @@ def _begin(given: dict[str, Any]) -> Settings:
     configure_logs(settings.log)
     for key in settings.without_effect:
         click.echo(f"{key} is known and changes nothing here.", err=True)
+    for sentence in settings.ignored:
+        click.echo(f"{sentence}.", err=True)
     for file in settings.open_files:
         click.echo(f"Every user of this machine can read {file}: chmod o= {file}", err=True)
     return settings

@@ -6,6 +6,8 @@ believes they do something. What is neither here nor declared is a mistake.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 #: A name that ends with a dot or dash stands for all that begins with it and is not declared.
@@ -81,6 +83,27 @@ _WITHOUT_EFFECT: Final = (
     "conductor.workflow-status-listener.kafka.event-topics.",
     "conductor.workflow-status-listener.kafka.producer.",
 )
+
+
+#: Keys of Spring, and the setting that means the same here.
+_MEANT: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "server.port": "conductor.server.port",
+        "server.address": "conductor.server.host",
+        "logging.level.root": "conductor.log.level",
+        "spring.redis.host": "conductor.redis.hosts",
+        "spring.data.redis.host": "conductor.redis.hosts",
+        "spring.elasticsearch.uris": "conductor.elasticsearch.url",
+        "management.metrics.export.prometheus.enabled": "conductor.metrics-prometheus.enabled",
+        "management.prometheus.metrics.export.enabled": "conductor.metrics-prometheus.enabled",
+    }
+)
+
+
+def meant_by(key: str) -> str:
+    """Our setting that means what a key of Spring's does; empty when there is none."""
+    wanted = _normal(key)
+    return next((ours for name, ours in _MEANT.items() if _normal(name) == wanted), "")
 
 
 def is_without_effect(key: str) -> bool:

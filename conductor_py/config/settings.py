@@ -27,8 +27,9 @@ class Settings:
     """Every setting, checked. ``Settings()`` is what a server without any configuration has.
 
     ``given`` holds what was configured, by key and as it was written; ``without_effect`` names what
-    was configured and is known, but changes nothing here; ``open_files`` are files of secrets that
-    every user of the machine can read.
+    was configured and is known, but changes nothing here; ``ignored`` says of further lines of the
+    file, a sentence each, that they are of something else. ``open_files`` are files of secrets
+    that every user of the machine can read.
     """
 
     server: Server = field(default_factory=Server)
@@ -59,6 +60,7 @@ class Settings:
     log: Log = field(default_factory=Log)
     given: Mapping[str, str] = field(default_factory=lambda: _NOTHING, repr=False)
     without_effect: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
     open_files: tuple[str, ...] = ()
 
 

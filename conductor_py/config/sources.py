@@ -6,20 +6,20 @@ underscores do not count. In the environment dots are underscores:
 the default. ``KEY.file`` names a file that holds a secret. ``LOCAL_RACK`` and
 ``EC2_AVAILABILITY_ZONE`` name the shard where nothing else does. What begins with ``conductor.``
 and is not known is refused, and so is a value that is wrong, with its place and what would be
-right; what configures something else is left alone.
+right; what configures something else is left alone, and named.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from conductor_py.config.foreign import is_without_effect
+from conductor_py.config.foreign import is_without_effect, meant_by
 from conductor_py.config.secret_files import SUFFIX, others_read, read_secret
 from conductor_py.config.settings import Declared, Settings, declared, sections
 from conductor_py.config.stores import Redis
@@ -76,6 +76,7 @@ class _Given:
     value: str
     place: str
     is_file: bool = False
+    is_pair: bool = True
 
 
 def load(
@@ -89,7 +90,8 @@ def load(
     ``flags`` are keys and values of the command line. Raises ConfigurationError, with one sentence
     for everything that is wrong.
     """
-    found = [*_from_file(file, environment), *_from_environment(environment), *_from_flags(flags)]
+    lines = tuple(_lines(file))
+    found = [*_from_file(lines, environment), *_from_environment(environment), *_from_flags(flags)]
     found += _from_place(environment, {_normal(each.key) for each in found if each.value.strip()})
     known = {_normal(each.setting.key): each for each in declared()}
     known |= {_normal(other): known[_normal(key)] for other, key in _OTHER_KEYS.items()}
@@ -123,7 +125,8 @@ def load(
     if problems:
         raise ConfigurationError("\n".join(problems))
     by_key = {known[name].setting.key: each for name, each in given.items()}
-    return _checked(values, by_key, without_effect)
+    checked = _checked(values, by_key, without_effect)
+    return replace(checked, ignored=tuple(_ignored(lines, known)))
 
 
 def environment_of(settings: Settings) -> dict[str, str]:
@@ -257,7 +260,8 @@ def _is_not_ours(name: str, value: str) -> bool:
     )
 
 
-def _from_file(file: Path | None, environment: Mapping[str, str]) -> Iterator[_Given]:
+def _lines(file: Path | None) -> Iterator[_Given]:
+    """The lines of a file as they are written there; one without a separator has no value."""
     if file is None:
         return
     try:
@@ -267,10 +271,29 @@ def _from_file(file: Path | None, environment: Mapping[str, str]) -> Iterator[_G
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"{file} is not UTF-8 text") from error
     for number, line in _logical_lines(lines):
-        key, _, value = _split(line)
-        if key.lower().startswith(_PREFIX):
-            place = f"{file}, line {number}"
-            yield _Given(key=key, value=_resolve(value, environment, place), place=place)
+        key, separator, value = _split(line)
+        place = f"{file}, line {number}"
+        yield _Given(key=key, value=value, place=place, is_pair=bool(separator))
+
+
+def _from_file(lines: Iterable[_Given], environment: Mapping[str, str]) -> Iterator[_Given]:
+    for each in lines:
+        if each.key.lower().startswith(_PREFIX):
+            yield replace(each, value=_resolve(each.value, environment, each.place))
+
+
+def _ignored(lines: Iterable[_Given], known: Mapping[str, Declared]) -> Iterator[str]:
+    """What is said of lines that configure nothing here; never what stands behind a key."""
+    for each in lines:
+        if each.key.lower().startswith(_PREFIX):
+            continue
+        if not each.is_pair:  # it may be a piece of a secret
+            yield f"{each.place}: this is no KEY=VALUE, and ignored"
+            continue
+        here = known.get(_normal(_PREFIX + each.key))
+        ours = meant_by(each.key) or (here.setting.key if here else "")
+        hint = f"; here it is {ours}" if ours else ""
+        yield f"{each.place}: {each.key} is no setting of this server, and ignored{hint}"
 
 
 def _logical_lines(lines: list[str]) -> Iterator[tuple[int, str]]:

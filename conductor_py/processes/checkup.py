@@ -86,6 +86,8 @@ def _settings(settings: Settings) -> Iterator[Finding]:
     yield _fine("settings", "they can be read")
     for key in settings.without_effect:
         yield _odd("settings", f"{key} is known and changes nothing here", "leave it out")
+    for sentence in settings.ignored:
+        yield _odd("settings", sentence, "leave it out")
     for file in settings.open_files:
         yield _odd("settings", f"every user of this machine can read {file}", f"chmod o= {file}")
 

@@ -16,7 +16,7 @@ from conductor_py.config import (
     example,
     load,
 )
-from conductor_py.config.foreign import is_without_effect
+from conductor_py.config.foreign import _MEANT, is_without_effect
 from conductor_py.config.settings import declared
 from conductor_py.errors import ConfigurationError
 from conductor_py.model.codes import CodeLayout
@@ -392,6 +392,28 @@ def test_keys_of_conductor_that_do_nothing_here_are_reported_not_refused(file: P
     file.write_text("".join(f"{key}=3\n" for key in keys))
 
     assert load(file=file).without_effect == keys
+
+
+def test_lines_that_configure_something_else_are_named_with_what_is_meant(file: Path) -> None:
+    file.write_text(
+        "server.port=9000\nspring.datasource.password=hush\nloadSample=true\nhush\n"
+        "# a comment\nlog.level=INFO\nconductor.log.level=INFO\n"
+    )
+
+    settings = load(file=file)
+
+    ignored = "is no setting of this server, and ignored"
+    assert settings.ignored == (
+        f"{file}, line 1: server.port {ignored}; here it is conductor.server.port",
+        f"{file}, line 2: spring.datasource.password {ignored}",
+        f"{file}, line 3: loadSample {ignored}",
+        f"{file}, line 4: this is no KEY=VALUE, and ignored",
+        f"{file}, line 6: log.level {ignored}; here it is conductor.log.level",
+    )
+
+
+def test_settings_that_keys_of_spring_are_said_to_mean_are_there() -> None:
+    assert set(_MEANT.values()) <= {each.setting.key for each in declared()}
 
 
 def test_what_has_an_effect_is_not_among_the_keys_without() -> None:

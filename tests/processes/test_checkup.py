@@ -185,6 +185,15 @@ def test_a_file_of_a_secret_that_others_can_read_is_a_warning(tmp_path: Path) ->
     assert odd.said == f"every user of this machine can read {file}"
 
 
+def test_ignored_lines_of_the_file_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "c.properties"
+    file.write_text("server.port=9000\n")
+    (_, odd) = found(load(file=file), "settings")
+    assert odd.verdict is Verdict.WARNING
+    assert "server.port is no setting of this server" in odd.said
+    assert "conductor.server.port" in odd.said
+
+
 def test_keys_without_effect_are_named(tmp_path: Path) -> None:
     given = load(environment={}, flags={"conductor.app.stack": "prod"})
     (_, odd) = found(given, "settings")
