@@ -189,7 +189,8 @@ class _EventActions(Collector):
     def collect(self) -> Iterator[CounterMetricFamily]:
         actions = CounterMetricFamily(
             "conductor_event_actions",
-            "What event handlers did, by outcome; DEAD: given up, notifications included",
+            "What event handlers did, by outcome; DEAD: given up, notifications included;"
+            " UNDELIVERED: calls about notifications that failed, and come again",
             labels=("outcome",),
         )
         with self._guard.part("events"):

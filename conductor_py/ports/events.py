@@ -57,7 +57,7 @@ class EventStore(Protocol):
 
     def record(self, records: Sequence[tuple[str, bytes]], limit: int) -> None:
         """Append records, each with the outcome that it is counted under; the newest ``limit`` are
-        kept.
+        kept. One without bytes is counted only.
         """
 
     def records(self, limit: int) -> tuple[bytes, ...]:

@@ -57,6 +57,7 @@ def test_the_newest_records_are_kept_and_all_are_counted(store: Store) -> None:
     store.events.record([("COMPLETED", b"1"), ("FAILED", b"2")], 2)
     store.events.record([("COMPLETED", b"3")], 2)
     store.events.record([], 2)
+    store.events.record([("UNDELIVERED", b"")], 2)
     assert store.events.records(10) == (b"3", b"2")
     assert store.events.records(1) == (b"3",)
-    assert store.events.counts() == {"COMPLETED": 2, "FAILED": 1}
+    assert store.events.counts() == {"COMPLETED": 2, "FAILED": 1, "UNDELIVERED": 1}

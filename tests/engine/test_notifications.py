@@ -409,6 +409,20 @@ def test_a_receiver_that_is_away_loses_nothing_and_hears_all_in_order(hook: Hook
         ]
 
 
+def test_a_receiver_that_is_away_is_logged_and_counted(
+    hook: Hook, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine = listening(hook)
+    hook.away = {"http://w"}
+    engine.start(workflow("w", simple("a")))
+    engine.settle()
+    (record,) = caplog.records
+    assert record.getMessage() == "Notifications are not taken, and come again"
+    assert record.__dict__["reason"] == "http://w is away"
+    assert engine.engine.events.counts() == {"UNDELIVERED": 1}
+    assert hook.tried == 1
+
+
 def test_what_was_refused_is_told_before_what_came_after_it(
     hook: Hook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -478,7 +492,7 @@ def test_a_notice_is_given_up_after_a_day_visibly_and_the_next_one_is_told(
     for _ in range(300):
         engine.settle()
         engine.clock.advance(seconds=300)
-    assert engine.engine.events.counts() == {"DEAD": 1}
+    assert engine.engine.events.counts() == {"DEAD": 1, "UNDELIVERED": hook.tried}
     assert "given up" in caplog.text
     hook.away = set()
     engine.engine.executions.terminate(started, reason="enough")

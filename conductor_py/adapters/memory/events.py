@@ -77,7 +77,8 @@ class MemoryEventStore:
         with self._space.lock:
             for outcome, document in records:
                 self._state.counts[outcome] += 1
-                self._state.records.insert(0, document)
+                if document:
+                    self._state.records.insert(0, document)
             del self._state.records[limit:]
 
     def records(self, limit: int) -> tuple[bytes, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from conductor_py.codec.event_handlers import dump_message
 from conductor_py.codec.execution import dump_json
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.effects.event_delivery import give_up
+from conductor_py.engine.effects.events import RECORDS_KEPT
 from conductor_py.engine.patience import BATCH_MS, Handled, Patience
 from conductor_py.engine.payloads.disposal import Drop
 from conductor_py.engine.payloads.reading import PayloadReader
@@ -36,6 +38,8 @@ from conductor_py.records import dataclass, field
 from conductor_py.wire.summaries import MAX_TEXT, json_text, timestamp
 
 _LOG = logging.getLogger(__name__)
+UNDELIVERED: Final = "UNDELIVERED"
+"""What a call is counted under that was made in vain and comes again."""
 _HOME: Final = 0
 _AFTER_PREVIOUS_MS: Final = 200
 _LONGEST_MS: Final = 60_000
@@ -109,6 +113,7 @@ class Notifications:
         orders = sorted((_order(effect) for effect in effects), key=lambda one: one.place)
         waiting = self._waiting(partition, orders)
         away: dict[str, str] = {}
+        failures: list[str] = []
         for order in orders:
             if self._clock.elapsed_ms() - began > BATCH_MS:
                 break
@@ -116,7 +121,7 @@ class Notifications:
                 handled.later.append((order.effect, self._after_previous(order)))
                 continue
             with self._payloads.place.scope():
-                problem = self._tell(order, away)
+                problem = self._tell(order, away, failures)
             try:
                 again_at = self._again_at(order, problem)
                 if again_at is None and "path" in order.document:
@@ -130,7 +135,16 @@ class Notifications:
                 waiting.discard(order.effect.id)
             else:
                 handled.later.append((order.effect, again_at))
+        self._say_of(failures)
         return handled
+
+    def _say_of(self, failures: Sequence[str]) -> None:
+        """What was asked in vain is a line and a number: the rest waits for it in silence."""
+        for reason in dict.fromkeys(failures):
+            facts = {"action": "notification_undelivered", "reason": reason}
+            _LOG.warning("Notifications are not taken, and come again", extra=facts)
+        with suppress(StoreUnavailable):  # the next failure is counted, too
+            self._store.record([(UNDELIVERED, b"")] * len(failures), RECORDS_KEPT)
 
     def _again_at(self, order: _Order, problem: str | None) -> int | None:
         """When to try again; ``None``: it is delivered, or given up."""
@@ -153,8 +167,10 @@ class Notifications:
         earlier = [one.previous for one in orders if one.previous and one.previous not in own]
         return own | {effect.id for effect in self._outbox.read(partition, earlier)}
 
-    def _tell(self, order: _Order, away: dict[str, str]) -> str | None:
-        """Tell everybody; what went wrong, if anything did. Nobody is asked again who is away."""
+    def _tell(self, order: _Order, away: dict[str, str], failures: list[str]) -> str | None:
+        """Tell everybody; what went wrong, if anything did. Nobody is asked again who is away.
+        ``failures`` gets the reason of each call that was made in vain.
+        """
         try:
             for at, notice in enumerate(self._notices(order)):
                 identity = f"{order.effect.id}:{at}"
@@ -164,6 +180,7 @@ class Notifications:
                     try:
                         self._send(target, notice, identity)
                     except Undelivered as failed:
+                        failures.append(failed.message)
                         if not failed.refused:
                             away[target] = failed.message
                         raise
