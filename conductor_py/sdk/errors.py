@@ -31,6 +31,7 @@ from conductor_py.errors import (
 if TYPE_CHECKING:
     from conductor_py.sdk.transport import Answer
 
+_NO_ROUTE = "No static resource"
 _BAD_REQUEST = 400
 _NOT_FOUND = 404
 _CONFLICT = 409
@@ -84,15 +85,18 @@ class CancelRequested(Exception):
     """Somebody asked the task to end for good: its function should end; the task fails."""
 
 
-def error_from(answer: Answer, asked: str) -> ConductorError:
+def error_from(answer: Answer, asked: str, base: str) -> ConductorError:
     """Return the typed error that an answer of status 300 or more means; ``asked`` names the
-    request.
+    request, and ``base`` is the URL that all begin with.
     """
     body = _error_object(answer.body)
     told = body.get("message")
     sentence = told if isinstance(told, str) and told else f"status {answer.status}"
     message = f"{asked}: {sentence}"
     status = answer.status
+    if status == _NOT_FOUND and sentence.startswith(_NO_ROUTE) and "api" not in base.split("/"):
+        hint = f"{message} The server URL probably lacks /api: use {base}/api"
+        return UnexpectedAnswer(hint, status=status)
     if status == _BAD_REQUEST:
         kind = DefinitionError if body.get("code") == DefinitionError.code else InvalidInput
         return kind(message, violations=_violations(body))

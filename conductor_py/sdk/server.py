@@ -139,7 +139,7 @@ class Server:
             message = f"{asked}: {error.message}"
             raise StoreUnavailable(message) from error
         if not answer.is_success and answer.status != accept:
-            raise error_from(answer, asked)
+            raise error_from(answer, asked, self.url)
         return answer
 
     def _pause(self, failures: int, error: StoreUnavailable) -> None:
@@ -166,7 +166,7 @@ def value_of(answer: Answer) -> object:
     try:
         return decode(answer.body)
     except ValueError as error:
-        message = "the server answered something that is not JSON"
+        message = "the server answered something that is not JSON; does its URL end with /api?"
         raise UnexpectedAnswer(message, status=answer.status) from error
 
 

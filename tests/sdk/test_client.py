@@ -446,3 +446,18 @@ def test_an_answer_before_the_whole_body_was_read_is_still_heard(stub, client, m
         with pytest.raises(PayloadTooLarge):
             client.start_workflow("orders")
     assert len({request.peer_port for request in stub.requests}) == 2
+
+
+def test_a_url_without_api_is_said_to_lack_it(stub, clock):
+    nothing = Reply(404, {"status": 404, "message": "No static resource tasks/poll/batch/a."})
+    stub.on("GET", ".*", nothing)
+    with (
+        Client(f"{stub.origin}/", clock=clock) as lacking,
+        pytest.raises(UnexpectedAnswer) as caught,
+    ):
+        lacking.poll_batch("a", worker_id="w", count=1, timeout_ms=1)
+    assert caught.value.message.endswith(
+        f"The server URL probably lacks /api: use {stub.origin}/api"
+    )
+    with Client(stub.url, clock=clock) as whole, pytest.raises(NotFound):
+        whole.get_workflow("w")

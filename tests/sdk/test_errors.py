@@ -50,6 +50,6 @@ def test_what_the_server_found_is_in_the_text_of_the_error(stub, client):
 
 def test_what_is_only_read_on_a_server_is_no_failure_of_it():
     body = b'{"status": 501, "message": "Secrets are read-only", "code": "READ_ONLY"}'
-    error = error_from(Answer(status=501, headers={}, body=body), "PUT /secrets/a")
+    error = error_from(Answer(status=501, headers={}, body=body), "PUT /secrets/a", "http://h/api")
     assert isinstance(error, ReadOnly)
     assert not error.retryable
