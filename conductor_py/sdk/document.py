@@ -11,7 +11,9 @@ import orjson
 
 from conductor_py.errors import InvalidInput
 from conductor_py.sdk import scalars
-from conductor_py.sdk.finite import stranger
+from conductor_py.sdk.finite import members, stranger
+
+_LONGEST_PATH = 1_000
 
 
 def encode(value: object) -> bytes:
@@ -22,7 +24,7 @@ def encode(value: object) -> bytes:
     try:
         encoded = orjson.dumps(value, default=_as_plain)
     except (TypeError, RecursionError) as error:
-        message = f"the value cannot be written as JSON: {error}"
+        message = f"the value cannot be written as JSON: {_where(value, error)}"
         raise InvalidInput(message) from error
     # They are written as null: what has no null need not be looked through.
     if b"null" in encoded and (found := stranger(value)) is not None:
@@ -38,6 +40,30 @@ def embed(encoded: bytes) -> object:
 def decode(body: bytes) -> object:
     """Return the JSON value in the bytes; raises ``ValueError`` when they are not JSON."""
     return orjson.loads(body)
+
+
+def _where(value: object, error: Exception) -> str:
+    """Say what of a value cannot be written, and where it stands: ``$.a[2]: set is …``. What holds
+    itself, or is too deep, is not gone through.
+    """
+    path = ""
+    while len(path) < _LONGEST_PATH:
+        for step, inner in members(value):
+            problem = _problem(inner)
+            if problem is not None:
+                value, error, path = inner, problem, path + step
+                break
+        else:
+            return f"${path}: {error.__cause__ or error}"
+    return str(error)
+
+
+def _problem(value: object) -> Exception | None:
+    try:
+        orjson.dumps(value, default=_as_plain)
+    except (TypeError, RecursionError) as error:
+        return error
+    return None
 
 
 def _as_plain(value: object) -> object:

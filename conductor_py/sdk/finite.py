@@ -23,7 +23,7 @@ def stranger(value: object) -> str | None:
         if isinstance(found, float) and not isfinite(found):
             name = "NaN" if isnan(found) else "Infinity" if found > 0 else "-Infinity"
             return f"{path} is {name}"
-        todo += reversed([(path + step, inner) for step, inner in _members(found)])
+        todo += reversed([(path + step, inner) for step, inner in members(found)])
     return None
 
 
@@ -41,7 +41,7 @@ def _holds_one(value: object) -> bool:
         elif type(found) is float:
             inner = (found,)
         else:
-            inner = [each for _, each in _members(found)]
+            inner = [each for _, each in members(found)]
         for each in inner:
             kind = type(each)
             if kind is float:
@@ -52,7 +52,7 @@ def _holds_one(value: object) -> bool:
     return False
 
 
-def _members(value: object) -> Iterator[tuple[str, object]]:
+def members(value: object) -> Iterator[tuple[str, object]]:
     """What is written of a value as its members, each with the step of the path to it."""
     if isinstance(value, Mapping):
         for name, each in tuple(value.items()):

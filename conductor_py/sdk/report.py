@@ -74,7 +74,7 @@ class Reporter:
                 if replaced:
                     return False
                 replaced = True
-                result = _failure_for(result, f"the result was refused: {error.message}")
+                result = _failure_for(result, f"the result was refused: {_whole(error)}")
             except AnswerTooLarge as error:
                 self._say("the answer to a result was too large", lease, "result_in_doubt", error)
                 return False
@@ -96,6 +96,7 @@ class Reporter:
             try:
                 return self._client.offload_output(result)
             except (InvalidInput, PayloadTooLarge) as error:
+                self._say("an output was refused", lease, "output_refused", error)
                 return _failure_for(result, f"the output was refused: {error.message}")
             except ConductorError as error:
                 self._say("an output was not uploaded", lease, "upload_failed", error)
@@ -117,13 +118,18 @@ class Reporter:
         self._clock.wait(lease.context.cancelled, delay_ms)
 
     def _say(self, sentence: str, lease: Lease, action: str, error: ConductorError | None) -> None:
-        extra = {**_facts(lease, action), "error": error.message if error else None}
+        extra = {**_facts(lease, action), "error": _whole(error) if error else None}
         _log.warning(sentence, extra=extra)
 
 
 def _facts(lease: Lease, action: str) -> dict[str, object]:
     task = lease.context.task
     return {"action": action, "task_id": task.task_id, "workflow_id": task.workflow_id}
+
+
+def _whole(error: ConductorError) -> str:
+    """Its message with all that the server found wrong, in a line."""
+    return "; ".join(line.strip() for line in str(error).splitlines())
 
 
 def _failure_for(result: TaskResult, reason: str, *, terminal: bool = True) -> TaskResult:

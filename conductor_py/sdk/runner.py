@@ -21,6 +21,7 @@ from conductor_py.errors import ConductorError, ConfigurationError, NotFound
 from conductor_py.sdk.backoff import RECONNECT_CAP_MS, Backoff
 from conductor_py.sdk.clock import SystemClock
 from conductor_py.sdk.console import show_on_stderr
+from conductor_py.sdk.definition_names import unknown_members
 from conductor_py.sdk.event_loop import EventLoop
 from conductor_py.sdk.lease import LeaseKeeper
 from conductor_py.sdk.outage import Outage
@@ -105,6 +106,7 @@ class Worker:
         show_on_stderr()
         for task in self._tasks:
             if task.options.task_definition is not None:
+                _warn_of_members(task.options.name, task.options.task_definition)
                 self._register({**task.options.task_definition, "name": task.options.name})
         self._keeper.start()
         for loop in self._loops:
@@ -246,6 +248,13 @@ def _new_id() -> str:
     number = next(_NUMBERS)
     name = f"{socket.gethostname()}-{os.getpid()}"
     return name if number == 1 else f"{name}-{number}"
+
+
+def _warn_of_members(name: str, definition: JsonObject) -> None:
+    for member, meant in unknown_members(definition):
+        hint = f"did you mean {meant}?" if meant else "it has no effect"
+        sentence = f"task_definition of {name}: {member} is not a known member; {hint}"
+        _log.warning(sentence, extra={"action": "unknown_member", "task_type": name})
 
 
 def _distinct(tasks: Iterable[object]) -> tuple[WorkerTask[..., object], ...]:

@@ -6,7 +6,8 @@ the two ids must be there. What this module writes has exactly the names of the 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import is_dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,6 @@ from conductor_py.errors import InvalidInput
 from conductor_py.records import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from conductor_py.model.json import JsonObject, JsonValue
 
 #: The server keeps no more of a reason than this.
@@ -119,8 +118,11 @@ class TaskResult:
     claim_token: int | None = None
 
     def __post_init__(self) -> None:
-        """Take a status by its name too; raises ``ValueError`` for one no worker may give."""
+        """Take a status by its name too; raises ``ValueError`` for one no worker may give, and
+        ``InvalidInput`` for an output that is no object.
+        """
         object.__setattr__(self, "status", ResultStatus(self.status))
+        _refuse_output(self.output)
 
     @classmethod
     def completed(cls, output: JsonObject) -> TaskResult:
@@ -179,10 +181,22 @@ class TaskInProgress:
     output: Mapping[str, JsonValue] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse a time that has passed; raises ``InvalidInput``."""
+        """Refuse a time that has passed, and an output that is no object; raises
+        ``InvalidInput``.
+        """
+        _refuse_output(self.output)
         if self.callback_after_s < 0:
             message = f"callback_after_s is {self.callback_after_s}, and must be 0 or more"
             raise InvalidInput(message)
+
+
+def _refuse_output(output: object) -> None:
+    if output is not None and not isinstance(output, Mapping) and not is_dataclass(output):
+        message = (
+            "the output of a task is a JSON object, and this is a"
+            f' {type(output).__name__}: give it a name, such as {{"result": ...}}'
+        )
+        raise InvalidInput(message)
 
 
 def _required(polled: JsonObject, name: str) -> str:

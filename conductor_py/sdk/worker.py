@@ -93,6 +93,10 @@ class WorkerTask(Generic[P, R_co]):
         """Call the function itself, as in a unit test."""
         return self.function(*args, **kwargs)
 
+    def __repr__(self) -> str:
+        name = getattr(self.function, "__qualname__", repr(self.function))
+        return f"<WorkerTask {self.options.name!r}: {name}>"
+
     def prepare(self) -> None:
         """Compile the signature; raises ``ConfigurationError`` when inputs cannot fill it."""
         if self._inputs is None:
@@ -130,6 +134,8 @@ class WorkerTask(Generic[P, R_co]):
         try:
             encode(result.output)  # what JSON cannot say must fail where it can be reported
         except InvalidInput as error:
+            facts = {"action": "output_refused", "error": error.message}
+            _log.warning("the output of a task was refused", extra={**_facts(context), **facts})
             result = TaskResult.failed(f"the output was refused: {error.message}", terminal=True)
         return None if context.cancelled.is_set() else result
 
@@ -139,16 +145,16 @@ class WorkerTask(Generic[P, R_co]):
         _log.warning(
             "the function of a task failed",
             exc_info=error,
-            extra={
-                "action": "task_failed",
-                "task_id": context.task.task_id,
-                "workflow_id": context.task.workflow_id,
-                "terminal": terminal,
-            },
+            extra={"action": "task_failed", **_facts(context), "terminal": terminal},
         )
         told = str(error)
         reason = told if told and terminal else f"{type(error).__name__}: {told}".rstrip(": ")
         return TaskResult.failed(reason, terminal=terminal)
+
+
+def _facts(context: TaskContext) -> dict[str, object]:
+    task = context.task
+    return {"task_id": task.task_id, "workflow_id": task.workflow_id, "task_type": task.task_type}
 
 
 def worker_task(

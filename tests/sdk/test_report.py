@@ -97,6 +97,18 @@ def test_a_refused_result_becomes_a_failure_that_says_why(stub, reporter, lease,
     assert (sent["outputData"], sent["claimToken"]) == ({}, 17)
 
 
+def test_what_the_server_found_wrong_with_a_result_is_in_its_reason(stub, reporter, lease):
+    found = [{"path": "$.outputData", "message": "must be an object"}]
+    said = {"message": "Validation failed, check below errors for detail."}
+    refusal = Reply(400, {**said, "validationErrors": found})
+    stub.on("POST", "/api/tasks", refusal, Reply(200, "t-1"))
+
+    assert reporter.report(lease, DONE)
+
+    reason = stub.requests[1].json()["reasonForIncompletion"]
+    assert reason.endswith("for detail.; $.outputData: must be an object")
+
+
 def test_a_result_refused_twice_is_not_sent_a_third_time(stub, reporter, lease):
     stub.on("POST", "/api/tasks", Reply(400, {"message": "no"}))
     assert not reporter.report(lease, DONE)

@@ -17,9 +17,11 @@ from conductor_py.sdk import (
     ConfigurationError,
     InvalidInput,
     Worker,
+    definition_names,
     task_context,
     worker_task,
 )
+from conductor_py.wire.definitions import TaskDefForm
 from tests.sdk.clock import StandingClock
 from tests.sdk.stub import DROP, Reply, TaskQueue
 from tests.sdk.tasks import polled
@@ -324,6 +326,34 @@ def test_a_task_definition_is_registered_only_when_it_says_something_new(
 
     sent = [request.json() for request in stub.seen("POST", "/api/metadata/taskdefs")]
     assert sent == ([[{"name": "greet", "retryCount": 1}]] if registered else [])
+
+
+@pytest.mark.parametrize(
+    ("member", "hint"),
+    [
+        ("retries", "did you mean retryCount?"),
+        ("retry_count", "did you mean retryCount?"),
+        ("timeoutSecond", "did you mean timeoutSeconds?"),
+        ("colour", "it has no effect"),
+    ],
+)
+def test_a_member_that_no_task_definition_has_is_warned_of(stub, client, caplog, member, hint):
+    stub.on("POST", "/api/metadata/taskdefs", Reply(200))
+
+    @greet(task_definition={member: 1, "retryDelaySeconds": 5})
+    def work() -> None: ...
+
+    with Worker(client, [work]):
+        pass
+
+    warned = [each.getMessage() for each in caplog.records if "known member" in each.getMessage()]
+    assert warned == [f"task_definition of greet: {member} is not a known member; {hint}"]
+
+
+def test_all_members_of_a_task_definition_are_known() -> None:
+    written = {str(each.data_key) for each in TaskDefForm().fields.values()}
+    assert written <= definition_names._known()
+    assert set(definition_names._OTHER_WORDS.values()) <= written
 
 
 def test_a_refused_task_definition_stops_the_start(stub, client, tasks):

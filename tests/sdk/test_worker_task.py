@@ -7,6 +7,7 @@ import math
 import sys
 import threading
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -35,6 +36,9 @@ class Greeting:
 @dataclass(frozen=True)
 class Measured:
     size: float
+
+
+_TEXT: Any = "text"
 
 
 def run(function, clock, given=None):
@@ -154,6 +158,61 @@ def test_a_number_that_json_has_not_fails_for_good_and_says_where(clock, returne
     assert result.reason == (
         f"the output was refused: the value cannot be written as JSON: {where}, which JSON has not"
     )
+
+
+@pytest.mark.parametrize(
+    ("returned", "where"),
+    [
+        ({"a": [1, {"b": {1, 2}}]}, "$.a[1].b: set is not a JSON type"),
+        ({"a b": object()}, "$['a b']: object is not a JSON type"),
+        ({"a": {1: "x"}}, "$.a: Dict key must be str"),
+        ((1, 2j), "$.result[1]: complex is not a JSON type"),
+        (Measured(size=b"x"), "$.size: bytes is not a JSON type"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_no_json_is_named_with_its_path_and_logged(clock, caplog, returned, where):
+    result, _ = run(lambda: returned, clock)
+    assert result.reason == (
+        f"the output was refused: the value cannot be written as JSON: {where}"
+    )
+    (record,) = caplog.records
+    assert record.getMessage() == "the output of a task was refused"
+    assert record.__dict__["error"].endswith(where)
+    assert record.__dict__["task_id"] == "t-1"
+
+
+def test_an_output_that_holds_itself_fails_for_good(clock):
+    output: dict[str, object] = {}
+    output["me"] = output
+    result, _ = run(lambda: output, clock)
+    assert result.status is ResultStatus.FAILED_WITH_TERMINAL_ERROR
+    assert "Recursion" in result.reason
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: TaskResult.completed(_TEXT),
+        lambda: TaskResult(status=ResultStatus.FAILED, output=_TEXT),
+        lambda: TaskInProgress(5, _TEXT),
+    ],
+)
+def test_an_output_that_is_no_object_is_refused_where_it_is_made(made):
+    with pytest.raises(InvalidInput, match="give it a name, such as"):
+        made()
+
+
+def test_a_result_of_a_dataclass_is_one(clock):
+    greeting: Any = Greeting(("a",))
+    result, _ = run(lambda: TaskResult.completed(greeting), clock)
+    assert result.status is ResultStatus.COMPLETED
+
+
+def test_a_decorated_function_says_what_it_is():
+    @worker_task("greet")
+    def work() -> None: ...
+
+    assert repr(work) == f"<WorkerTask 'greet': {work.function.__qualname__}>"
 
 
 def test_the_context_is_the_tasks_own_and_ends_with_it(clock):
