@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 import orjson
-from flask import Flask, Response, request
+from flask import Flask, Response, current_app, request
 from werkzeug.exceptions import HTTPException
 
 from conductor_py.api.answers import Answer, json_answer, response_of
@@ -190,8 +190,19 @@ def shown_violation(found: Violation) -> dict[str, str]:
     return shown if found.invalid_value is None else shown | {"invalidValue": found.invalid_value}
 
 
+def _is_off(path: str) -> bool:
+    """Whether a path would lead to files of executions, if there were any here."""
+    of_files = path == "/api/files" or path.startswith("/api/files/")
+    return of_files and "files" not in current_app.blueprints
+
+
 def _sentence(error: HTTPException) -> str:
     match error.code:
+        case 404 if _is_off(request.path):
+            return (
+                "Files of executions are switched off on this server;"
+                " conductor.file-storage.enabled=true switches them on."
+            )
         case 404:
             return f"No static resource {request.path.lstrip('/')}."
         case 405:

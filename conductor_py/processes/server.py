@@ -53,6 +53,8 @@ def run_server(settings: Settings, say: Say) -> int:
         from conductor_py.wiring import check_lock
 
         check_lock(settings)
+    # Before a store begins beside another server that has one, and again: that may take a while.
+    await_port(settings.server.host, settings.server.port, timeout_s=_PORT_S)
     is_one = settings.server.one_process and settings.server.workers == 1
     if is_one:  # the store takes as long to start as that takes to import
         threading.Thread(target=import_module, args=("granian.server",), daemon=True).start()

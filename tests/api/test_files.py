@@ -158,7 +158,19 @@ def test_files_are_unknown_where_they_are_switched_off() -> None:
         client.put("/api/files/content/w/f", data=b"x"),
     ):
         assert (answer.status_code, answer.json["status"]) == (404, 404)
+        assert answer.json["message"] == (
+            "Files of executions are switched off on this server;"
+            " conductor.file-storage.enabled=true switches them on."
+        )
     assert made.engine.file_retention.tick() == 0
+
+
+def test_an_unknown_address_beside_files_is_one(here: Here) -> None:
+    answer = here.client.get("/api/files/a/b/nonsense")
+    assert (answer.status_code, answer.json["message"]) == (
+        404,
+        "No static resource api/files/a/b/nonsense.",
+    )
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from tests.builders import (
     inline,
     join,
     policy,
+    run_failing,
     simple,
     sub_workflow,
     task_of,
@@ -70,6 +71,37 @@ def test_worker_is_handed_the_value_in_a_text_and_by_itself(engine: MemoryEngine
         "absent": None,
         "absent_inside": "<>",
     }
+
+
+def _reason(engine: MemoryEngine, execution: str) -> str:
+    reason: str = task_of(engine, execution, "a")["reasonForIncompletion"]
+    return reason
+
+
+def test_a_failure_names_the_secrets_that_nobody_has(engine: MemoryEngine) -> None:
+    given = {"a": _TOKEN, "b": ["x ${workflow.secrets.NONE}"], "c": "${workflow.env.ZONE.part}"}
+    execution = engine.start(workflow("w", simple("a", inputParameters=given)))
+    run_failing(engine, "a", "no such host")
+    assert _reason(engine, execution) == (
+        "no such host (this server has no workflow.env.ZONE.part, workflow.secrets.NONE)"
+    )
+
+
+def test_a_long_reason_leaves_room_for_what_is_missing(engine: MemoryEngine) -> None:
+    given = {"b": "${workflow.secrets.NONE}"}
+    execution = engine.start(workflow("w", simple("a", inputParameters=given)))
+    run_failing(engine, "a", "x" * 600)
+    assert _reason(engine, execution).endswith("xxx (this server has no workflow.secrets.NONE)")
+    assert len(_reason(engine, execution)) == 500
+
+
+@pytest.mark.parametrize("text", [_TOKEN, "$${workflow.secrets.NONE}", "plain"])
+def test_a_failure_with_all_that_it_names_has_its_own_reason(
+    engine: MemoryEngine, text: str
+) -> None:
+    execution = engine.start(workflow("w", simple("a", inputParameters={"b": text})))
+    run_failing(engine, "a", "no such host")
+    assert _reason(engine, execution) == "no such host"
 
 
 def test_value_is_stored_nowhere(engine: MemoryEngine) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Final
@@ -79,6 +79,16 @@ class HandOut:
                 name: value for name, value in values if value is not None
             }
         return document
+
+    def missing(self, view: TaskView) -> tuple[str, ...]:
+        """Name what the definition of a task names and this server does not have."""
+        tree = self._tree(view.task) if view.authored else None
+        texts = () if tree is None else _texts_of(tree)
+        named = [text[2:-1].strip() for text in texts if self._value(text) is None]
+        definition = view.task.task_definition
+        wanted = definition.runtime_metadata if definition else ()
+        named += [f"runtimeMetadata {name}" for name in wanted if self._either(name) is None]
+        return tuple(sorted(set(named)))
 
     def masked(self, result: TaskResult) -> TaskResult:
         """Mask the secrets in a result: output, reason and log lines."""
@@ -184,6 +194,17 @@ def _tree_of(template: JsonValue) -> _Tree | None:
         entries = enumerate(template)
     inner = {key: tree for key, item in entries if (tree := _tree_of(item)) is not None}
     return _Branch(inner) if inner else None
+
+
+def _texts_of(tree: _Tree) -> Iterator[str]:
+    """All placeholders that a tree leads to."""
+    pending = [tree]
+    while pending:
+        found = pending.pop()
+        if isinstance(found, _Spot):
+            yield from found.texts
+        else:
+            pending += found.inner.values()
 
 
 def _changed(value: JsonValue, tree: _Tree, change: Callable[[_Spot, str], JsonValue]) -> JsonValue:

@@ -31,6 +31,7 @@ from conductor_py.ports.wakeups import Wakeups
 from conductor_py.records import made
 
 _MAX_REASON: Final = 500
+_FAILURES: Final = frozenset({TaskStatus.FAILED, TaskStatus.FAILED_WITH_TERMINAL_ERROR})
 _OUTPUT: Final = "Task output"
 _PAUSES_S: Final = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
 """How long a result waits for the one before it, time after time."""
@@ -76,7 +77,8 @@ class Results:
         waits for that: it may be the end of what was said to be in progress. ``StoreUnavailable``
         when that takes long; ``NotFound``, ``Conflict``.
         """
-        sized, output = self._sized(self._hand_out.masked(result))
+        masked = self._hand_out.masked(result)
+        sized, output = self._sized(self._explained(masked, execution, seq))
         self._hold(execution, output)
         event = made(
             ResultReported,
@@ -140,6 +142,20 @@ class Results:
         opened = [view for view in views if view is not None and _takes_results(view)]
         exact = (v for v in opened if wire_ref(v.attempt.ref, v.attempt.vector) == ref)
         return next(exact, None) or next((v for v in opened if v.attempt.ref == ref), None)
+
+    def _explained(self, result: TaskResult, execution: ExecutionId, seq: int) -> TaskResult:
+        """Say with a failure which secrets and variables its task named and nobody has: where one
+        should stand it was handed nothing, and fails of that.
+        """
+        if result.status not in _FAILURES:
+            return result
+        view = self._view(execution, seq)
+        missing = self._hand_out.missing(view) if view is not None else ()
+        if not missing:
+            return result
+        note = f"this server has no {', '.join(missing)}"[: _MAX_REASON // 2]
+        reason = (result.reason or "It failed")[: _MAX_REASON - len(note) - 3]
+        return replace(result, reason=f"{reason} ({note})")
 
     # -- one at a time -----------------------------------------------------------------------------
 
