@@ -23,7 +23,7 @@ from conductor_py.cli.execution_tree import (
     shortened,
 )
 from conductor_py.cli.execution_view import is_open
-from conductor_py.cli.printing import clipped, moment, objects, say
+from conductor_py.cli.printing import clipped, moment, objects, print_json, prints_lines, say
 from conductor_py.model.json import JsonObject
 from conductor_py.model.status import WorkflowStatus
 from conductor_py.records import dataclass, field
@@ -39,8 +39,12 @@ _REASON: Final = "reasonForIncompletion"
 
 
 def watch(conductor: Client, workflow_id: str) -> JsonObject:
-    """Show what becomes of an execution on standard error, and return it when it has ended."""
+    """Show what becomes of an execution on standard error, and return it when it has ended. With
+    ``--jsonl`` each task that ends is a line of JSON on standard output instead.
+    """
     try:
+        if prints_lines():
+            return _told_in_json(conductor, workflow_id)
         if sys.stderr.isatty():
             return _drawn(conductor, workflow_id)
         return _told(conductor, workflow_id)
@@ -121,6 +125,20 @@ def _status(status: str) -> Text:
 
 
 # -- elsewhere -------------------------------------------------------------------------------------
+
+
+def _told_in_json(conductor: Client, workflow_id: str) -> JsonObject:
+    told: set[str] = set()
+    while True:
+        found = conductor.get_workflow(workflow_id)
+        for task in objects(found.get("tasks")):
+            (line,) = lines({"tasks": [task]}, {}, 0)
+            if line.ended and (key := str(task.get("taskId"))) not in told:
+                told.add(key)
+                print_json(task)
+        if not is_open(found):
+            return found
+        time.sleep(PAUSE_S)
 
 
 def _told(conductor: Client, workflow_id: str) -> JsonObject:

@@ -14,7 +14,7 @@ from conductor_py.cli.execution_watch import exit_code
 from conductor_py.cli.names import EXECUTION, WORKFLOW
 from conductor_py.cli.near import warn
 from conductor_py.cli.printing import objects, print_json, say
-from conductor_py.cli.selection import Selection, on_one, on_selected, selected
+from conductor_py.cli.selection import ENDED, OPEN, Selection, on_one, on_selected, selected
 from conductor_py.errors import ConductorError
 from conductor_py.model.json import JsonObject
 from conductor_py.sdk.client import Client
@@ -35,7 +35,7 @@ ID = click.argument("workflow_id", shell_complete=EXECUTION)
 @connected
 def pause(*, choice: Selection, server: str, as_json: bool) -> int:
     """Hold executions: results are taken, nothing new opens."""
-    return on_selected(server, choice, "paused", Client.pause_workflow, json=as_json)
+    return on_selected(server, choice, "paused", Client.pause_workflow, json=as_json, on=OPEN)
 
 
 @click.command()
@@ -43,7 +43,8 @@ def pause(*, choice: Selection, server: str, as_json: bool) -> int:
 @connected
 def resume(*, choice: Selection, server: str, as_json: bool) -> int:
     """Let paused executions go on."""
-    return on_selected(server, choice, "resumed", Client.resume_workflow, json=as_json)
+    on = frozenset({"PAUSED"})
+    return on_selected(server, choice, "resumed", Client.resume_workflow, json=as_json, on=on)
 
 
 @click.command()
@@ -56,7 +57,7 @@ def retry(*, choice: Selection, subworkflows: bool, server: str, as_json: bool) 
     def act(conductor: Client, workflow_id: str) -> None:
         conductor.retry_workflow(workflow_id, resume_subworkflows=subworkflows)
 
-    return on_selected(server, choice, "retried", act, json=as_json)
+    return on_selected(server, choice, "retried", act, json=as_json, on=ENDED - {"COMPLETED"})
 
 
 @click.command()
@@ -69,7 +70,7 @@ def restart(*, choice: Selection, latest: bool, server: str, as_json: bool) -> i
     def act(conductor: Client, workflow_id: str) -> None:
         conductor.restart_workflow(workflow_id, latest_definitions=latest)
 
-    return on_selected(server, choice, "restarted", act, json=as_json)
+    return on_selected(server, choice, "restarted", act, json=as_json, on=ENDED)
 
 
 @click.command()
@@ -187,7 +188,8 @@ def remove(*, choice: Selection, archive: bool, server: str, as_json: bool) -> i
     def act(conductor: Client, workflow_id: str) -> None:
         conductor.remove_workflow(workflow_id, archive=archive)
 
-    return on_selected(server, choice, said, act, json=as_json)
+    on = ENDED if archive else ENDED | OPEN
+    return on_selected(server, choice, said, act, json=as_json, on=on)
 
 
 @click.command()

@@ -45,12 +45,17 @@ def say(text: object = "", *, err: bool = False) -> None:
     click.echo(shown.encode(encoding, "backslashreplace").decode(encoding), err=err)
 
 
+def prints_lines() -> bool:
+    """Whether the command was given ``--jsonl``."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(IN_LINES))
+
+
 def print_json(value: object) -> None:
     """Print a JSON document, in the characters that the output has; with ``--jsonl`` the entries of
     a list, or of a page of ``results``, each on a line.
     """
-    context = click.get_current_context(silent=True)
-    if context is None or not context.meta.get(IN_LINES):
+    if not prints_lines():
         _print_json(value, indent=2)
         return
     listed = value.get("results") if isinstance(value, Mapping) else value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -46,7 +47,7 @@ def save(document: str, *, server: str, as_json: bool) -> None:
     given = object_document(document)
     from conductor_py.wire.advice import schedule_advice
 
-    warn_of(given.get("name"), schedule_advice(given))
+    warn_of(given.get("name"), schedule_advice(given, int(time.time() * 1000)))
     with client(server) as conductor:
         saved = conductor.save_schedule(given)
         _warn_of_workflow(conductor, given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from typing import Any, Final, TypeVar
@@ -14,6 +15,7 @@ from conductor_py.cli.names import EXECUTION
 from conductor_py.cli.near import warn_of_query
 from conductor_py.cli.printing import chosen, clipped, objects, print_json, print_table, say
 from conductor_py.errors import ConductorError, ConfigurationError
+from conductor_py.model.status import WorkflowStatus
 from conductor_py.records import dataclass, field
 from conductor_py.sdk.client import Client
 from conductor_py.sdk.errors import UnexpectedAnswer
@@ -78,15 +80,22 @@ def selected(command: Command) -> Command:
     return made  # type: ignore[no-any-return]
 
 
-def on_selected(server: str, choice: Selection, said: str, act: Act, *, json: bool) -> int:
-    """Act on executions one by one; the exit code.
+OPEN: Final = frozenset({"RUNNING", "PAUSED"})
+ENDED: Final = frozenset(each.value for each in WorkflowStatus) - OPEN
+
+
+def on_selected(
+    server: str, choice: Selection, said: str, act: Act, *, json: bool, on: frozenset[str]
+) -> int:
+    """Act on executions one by one; the exit code. Those in a status that is not among ``on``
+    refuse, so they are not counted before.
 
     One that refuses is told, and keeps none of the others from their turn. What concerns the whole
     server ends the command, which says what it has not come to.
     """
     with client(server) as conductor:
         if choice.query is not None:
-            return _on_found(conductor, choice, choice.query, said, act, json=json)
+            return _on_found(conductor, choice, choice.query, said, act, json=json, on=on)
         if len(choice.ids) == 1:
             _on_one(conductor, choice.ids[0], said, act, json=json)
             return 0
@@ -120,18 +129,25 @@ def _on_each(conductor: Client, ids: Sequence[str], said: str, act: Act, *, json
 
 
 def _on_found(
-    conductor: Client, choice: Selection, query: str, said: str, act: Act, *, json: bool
+    conductor: Client,
+    choice: Selection,
+    query: str,
+    said: str,
+    act: Act,
+    *,
+    json: bool,
+    on: frozenset[str],
 ) -> int:
     warn_of_query(query)
     found = _found(conductor, query)
     if choice.dry_run:
-        _preview(found, said, json=json)
+        _preview(found, said, json=json, on=on)
         return 0
     if not found:
         say("Nothing found.", err=True)
         return 0
     if not choice.yes:
-        _ask(found, said)
+        _ask(found, said, on)
         # Somebody may have thought for long: what the query finds no more is left alone.
         still = {each["workflowId"] for each in _found(conductor, query)}
         found = [each for each in found if each["workflowId"] in still]
@@ -146,8 +162,10 @@ def _act(conductor: Client, ids: list[str], said: str, act: Act, *, json: bool) 
     finally:
         if json:
             print_json({"done": acted.done, "refused": acted.refused})
-        else:
+        elif acted.done or not ids:
             say(f"{len(acted.done)} of {len(ids)} are {said}.", err=True)
+        else:
+            say(f"Nothing was done: none of {len(ids)} let it happen.", err=True)
     return 1 if acted.refused else 0
 
 
@@ -215,20 +233,33 @@ def _found(conductor: Client, query: str) -> list[dict[str, Any]]:
             return list(found.values())
 
 
-def _preview(found: list[dict[str, Any]], said: str, *, json: bool) -> None:
+def _preview(found: list[dict[str, Any]], said: str, *, json: bool, on: frozenset[str]) -> None:
+    concerned = _concerned(found, on)
     if json:
-        print_json({"count": len(found), "workflowIds": [each["workflowId"] for each in found]})
+        ids = [each["workflowId"] for each in concerned]
+        print_json({"count": len(ids), "found": len(found), "workflowIds": ids})
         return
-    print_table(_COLUMNS, [chosen(each, _COLUMNS) for each in found[:_SHOWN]])
-    if len(found) > _SHOWN:
-        say(f"… and {len(found) - _SHOWN} more")
-    say(f"{len(found)} would be {said}.", err=True)
+    print_table(_COLUMNS, [chosen(each, _COLUMNS) for each in concerned[:_SHOWN]])
+    if len(concerned) > _SHOWN:
+        say(f"… and {len(concerned) - _SHOWN} more")
+    say(f"{len(concerned)} would be {said}.", err=True)
+    others = Counter(str(each.get("status")) for each in found)
+    others -= Counter(str(each.get("status")) for each in concerned)
+    if others:
+        told = ", ".join(f"{count} {status}" for status, count in sorted(others.items()))
+        say(f"It finds {told} besides, to which this is not done.", err=True)
 
 
-def _ask(found: list[dict[str, Any]], said: str) -> None:
+def _concerned(found: list[dict[str, Any]], on: frozenset[str]) -> list[dict[str, Any]]:
+    """Those whose status lets it happen, as far as the index knows it."""
+    return [each for each in found if each.get("status") is None or each["status"] in on]
+
+
+def _ask(found: list[dict[str, Any]], said: str, on: frozenset[str]) -> None:
     if not sys.stdin.isatty():
         raise click.UsageError(
-            f"{len(found)} executions would be {said}; say --yes, or look with --dry-run"
+            f"{len(_concerned(found, on))} executions would be {said}; say --yes, or look with"
+            " --dry-run"
         )
-    _preview(found, said, json=False)
+    _preview(found, said, json=False, on=on)
     click.confirm("Go on?", abort=True, err=True)

@@ -16,7 +16,7 @@ from conductor_py.cli.near import warn_of_query
 from conductor_py.cli.operations import COMMANDS, warn_of_inline
 from conductor_py.cli.printing import chosen, clipped, objects, print_json, print_table, say
 from conductor_py.cli.reruns import MODES
-from conductor_py.cli.selection import Selection, on_selected, selected
+from conductor_py.cli.selection import OPEN, Selection, on_selected, selected
 from conductor_py.cli.why import why
 from conductor_py.model.priorities import MOST_URGENT, NAMES
 from conductor_py.sdk.client import Client
@@ -47,6 +47,16 @@ def _priority(
     )
 
 
+def _domains(
+    context: click.Context, option: click.Parameter, given: tuple[str, ...]
+) -> dict[str, str] | None:
+    pairs = [pair.partition("=") for pair in given]
+    for task, _, domain in pairs:
+        if not (task.strip() and domain.strip()):
+            raise click.BadParameter("give TASK=DOMAIN", context, option)
+    return {task.strip(): domain.strip() for task, _, domain in pairs} or None
+
+
 @click.group()
 def workflow() -> None:
     """Start, look at, end and search executions."""
@@ -66,6 +76,14 @@ def workflow() -> None:
 @click.option("--depend-mode", type=MODES, help="What runs with it; by default all behind it.")
 @click.option("--business-time", help="The instant that it is about: 2026-11-24, or with a time.")
 @click.option("--zone", help="The zone of the business time, such as Europe/Berlin.")
+@click.option(
+    "--domain",
+    "task_to_domain",
+    multiple=True,
+    metavar="TASK=DOMAIN",
+    callback=_domains,
+    help="Only workers of this domain take this task; * for all.",
+)
 @click.option("--watch", "watched", is_flag=True, help="Show its tasks until it ends.")
 @connected
 def start(
@@ -80,7 +98,9 @@ def start(
 ) -> int:
     """Start the workflow NAME, or an inline definition, and print its id.
 
-    With --watch the exit code is 1 unless it completes.
+    With --watch the exit code is 1 unless it completes. What becomes of it is told on standard
+    error, and --json prints the execution when it has ended; --jsonl prints a line for each task
+    that ends, and the execution last.
     """
     if not name and not definition:
         raise click.UsageError("give a NAME or a --definition")
@@ -104,7 +124,9 @@ def start(
 def get(workflow_id: str, *, tasks: bool, watched: bool, server: str, as_json: bool) -> int:
     """Print an execution with its tasks.
 
-    With --watch the exit code is 1 unless it completes.
+    With --watch the exit code is 1 unless it completes. What becomes of it is told on standard
+    error, and --json prints the execution when it has ended; --jsonl prints a line for each task
+    that ends, and the execution last.
     """
     with client(server) as conductor:
         if watched:
@@ -129,7 +151,7 @@ def terminate(*, choice: Selection, reason: str | None, server: str, as_json: bo
     def act(conductor: Client, workflow_id: str) -> None:
         conductor.terminate_workflow(workflow_id, reason)
 
-    return on_selected(server, choice, "terminated", act, json=as_json)
+    return on_selected(server, choice, "terminated", act, json=as_json, on=OPEN)
 
 
 @workflow.command()

@@ -19,6 +19,7 @@ from conductor_py.sdk.workflow_run import ENDED, WaitTimeout, WorkflowRun, run_f
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import date
 
     from conductor_py.model.json import JsonObject
     from conductor_py.sdk.clock import Clock
@@ -45,13 +46,16 @@ class WaitingCalls(WorkflowCalls):
         correlation_id: str | None = None,
         task_to_domain: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
+        business_time: date | str | None = None,
+        zone: str | None = None,
     ) -> WorkflowRun:
         """Start a workflow, wait for its end, and return how it ended.
 
         ``workflow`` is the name of a registered definition, or a definition: a JSON object, a
         ``Workflow`` or a ``Dag``. As with ``subprocess.run``, a workflow that has not COMPLETED is
         an answer, and ``WorkflowFailed`` only with ``check``. Raises ``WaitTimeout`` after
-        ``timeout_s`` seconds (None waits without end); the workflow goes on then. Raises what
+        ``timeout_s`` seconds (None waits without end); the workflow goes on then. For the other
+        arguments see ``start_workflow``. Raises what
         ``start_workflow`` raises.
         """
         named = workflow if isinstance(workflow, str) else None
@@ -63,6 +67,8 @@ class WaitingCalls(WorkflowCalls):
             correlation_id=correlation_id,
             task_to_domain=task_to_domain,
             idempotency_key=idempotency_key,
+            business_time=business_time,
+            zone=zone,
         )
         return self.wait(workflow_id, timeout_s=timeout_s, check=check)
 

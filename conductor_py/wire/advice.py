@@ -45,6 +45,8 @@ _ELSEWHERE = frozenset(
 """What Conductor with its modules, or Orkes, carries out in the server; and all that begins so:"""
 _ELSEWHERE_TOO = "LLM_"
 _NO_WORKER = "and no path of the interface carries one: workers cannot poll for it"
+_ZONES = frozenset({"timezone", "time_zone", "zone", "tz"})
+"""What other schedulers call the zone."""
 _HARDLY_MEANT = 0.9
 """So much alike is one that is misspelt although the right one stands beside it."""
 
@@ -73,9 +75,22 @@ def versioned_advice(document: object, *, is_task: bool) -> Iterator[Violation]:
     yield from _strangers(CatalogTaskForm() if is_task else CatalogWorkflowForm(), document, "$")
 
 
-def schedule_advice(document: object) -> Iterator[Violation]:
+def schedule_advice(document: object, now_ms: int) -> Iterator[Violation]:
     """List what is likely not meant in the JSON of a schedule."""
     yield from _strangers(WorkflowScheduleForm(), document, "$")
+    if not isinstance(document, Mapping):
+        return
+    crons = document.get("cronSchedules")
+    listed = enumerate(crons if isinstance(crons, list) else ())
+    for path, each in (("$", document), *((f"$.cronSchedules[{at}]", one) for at, one in listed)):
+        for name in each if isinstance(each, Mapping) else ():
+            if str(name).lower() in _ZONES:
+                message = "is not a known member; did you mean zoneId?"
+                yield Violation(path=f"{path}{step(name)}", message=message)
+    end = document.get("scheduleEndTime")
+    if isinstance(end, int) and 0 < end <= now_ms:
+        message = "has passed: the schedule starts nothing"
+        yield Violation(path="$.scheduleEndTime", message=message)
 
 
 def handler_advice(document: object) -> Iterator[Violation]:

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from conductor_py.errors import InvalidInput, Violation
+from conductor_py.model.business_time import instant_of
 from conductor_py.model.cron import CronError, parse
 from conductor_py.model.schedules import (
     CronSchedule,
@@ -263,7 +264,7 @@ def schedule_filter(arguments: Arguments) -> ScheduleFilter:
 
 
 _LISTED = re.compile(r"(\w{1,40})\s+IN\s*\((.*)\)", re.IGNORECASE | re.DOTALL)
-_COMPARED = re.compile(r"(\w{1,40})\s*([<>])(.*)", re.DOTALL)
+_COMPARED = re.compile(r"(\w{1,40})\s*([<>])(=?)(.*)", re.DOTALL)
 _EQUAL = re.compile(r"(\w{1,40})\s*=(.*)", re.DOTALL)
 # What a record is asked for by the names of an execution's members.
 _OF_EXECUTIONS: Mapping[str, str] = MappingProxyType(
@@ -317,7 +318,7 @@ def _clause(clause: str) -> dict[str, Any]:
         values = [_unquoted(part) for part in listed[2].split(",") if part.strip()]
         wanted = _wanted(_QUERIED.get(listed[1].lower(), ""), values)
     elif compared := _COMPARED.fullmatch(clause):
-        wanted = _bound(_QUERIED.get(compared[1].lower(), ""), compared[2], compared[3], clause)
+        wanted = _bound(_QUERIED.get(compared[1].lower(), ""), compared, clause)
     elif equal := _EQUAL.fullmatch(clause):
         wanted = _wanted(_QUERIED.get(equal[1].lower(), ""), [_unquoted(equal[2])])
     else:
@@ -347,14 +348,24 @@ def _wanted(member: str, values: list[str]) -> dict[str, Any]:
             return {}
 
 
-def _bound(member: str, operator: str, value: str, clause: str) -> dict[str, Any]:
+def _bound(member: str, compared: re.Match[str], clause: str) -> dict[str, Any]:
     if member != "scheduledTime":
         return {}
     try:
-        instant = whole(_unquoted(value))
+        instant = _instant(_unquoted(compared[4]))
     except ValueError as error:
         raise wrong("query", f"scheduledTime {error}", clause[:200]) from error
-    return {"after_ms" if operator == ">" else "before_ms": instant}
+    if compared[3]:  # that instant, too
+        instant += -1 if compared[2] == ">" else 1
+    return {"after_ms" if compared[2] == ">" else "before_ms": instant}
+
+
+def _instant(value: str) -> int:
+    """Read a time of a query: a number is epoch ms, however short it is."""
+    try:
+        return whole(value)
+    except ValueError:
+        return instant_of(value, "UTC")
 
 
 def read_run_sort(options: list[str]) -> tuple[tuple[str, bool], ...]:

@@ -271,6 +271,9 @@ def test_runs_are_found_by_query(client: FlaskClient, engine: MemoryEngine) -> N
 
 def test_the_start_of_a_record_is_its_planned_time_in_a_query_and_in_an_order() -> None:
     assert read_run_query("startTime>5") == read_run_query("scheduledTime>5")
+    iso = read_run_query("scheduledTime>=2026-11-24T02:00 AND scheduledTime<'2026-11-25T00:00Z'")
+    assert (iso.after_ms, iso.before_ms) == (1_795_485_599_999, 1_795_564_800_000)
+    assert read_run_query("scheduledTime<=5").before_ms == 6
     assert read_run_sort(["startTime:ASC"]) == read_run_sort(["scheduledTime:ASC"])
 
 

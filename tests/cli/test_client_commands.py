@@ -389,3 +389,12 @@ def test_the_package_is_the_command_too(run: Run) -> None:
 def test_the_version_is_an_option_too(run: Run) -> None:
     outcome = run("--version")
     assert (outcome.code, outcome.out) == (0, run("version").out)
+
+
+def test_a_start_may_name_the_domains_of_its_tasks(run: Run, stub: StubServer) -> None:
+    stub.on("POST", "/api/workflow", Reply(200, "w-1"))
+    outcome = run("workflow", "start", "w", "--domain", "pack=eu", "--domain", "*=us,NO_DOMAIN")
+    assert outcome.code == 0
+    (sent,) = stub.seen("POST", "/api/workflow")
+    assert sent.json()["taskToDomain"] == {"pack": "eu", "*": "us,NO_DOMAIN"}
+    assert run("workflow", "start", "w", "--domain", "pack").code == 2

@@ -50,6 +50,16 @@ def test_a_schedule_of_a_workflow_that_is_not_registered_is_saved_with_a_warning
     assert "warning" not in run("schedule", "save", json.dumps(inline)).err
 
 
+def test_a_schedule_whose_end_has_passed_is_warned_about(run: Run, stub: StubServer) -> None:
+    stub.on("POST", _PATH, Reply(200, _SCHEDULE))
+    passed = run("schedule", "save", '{"name": "n", "scheduleEndTime": 1700000000000}')
+    assert passed.err.splitlines()[0] == (
+        "warning: n: $.scheduleEndTime has passed: the schedule starts nothing"
+    )
+    to_come = run("schedule", "save", '{"name": "n", "scheduleEndTime": 99999999999999}')
+    assert "warning" not in to_come.err
+
+
 def test_wrong_expression_is_1_with_its_position(run: Run, stub: StubServer) -> None:
     wrong = {"path": "$.cronExpression", "message": "not a cron expression, at position 3: …"}
     body = {"status": 400, "code": "INVALID_INPUT", "message": "x", "validationErrors": [wrong]}

@@ -65,6 +65,39 @@ def test_a_dry_run_counts_and_does_nothing(run: Run, stub: StubServer) -> None:
     assert found["count"] == len(set(found["workflowIds"])) == 1_200
 
 
+@pytest.mark.parametrize(
+    ("verb", "count", "others"),
+    [
+        (("terminate",), 2, "1 COMPLETED, 1 FAILED"),
+        (("pause",), 2, "1 COMPLETED, 1 FAILED"),
+        (("resume",), 1, "1 COMPLETED, 1 FAILED, 1 RUNNING"),
+        (("retry",), 1, "1 COMPLETED, 1 PAUSED, 1 RUNNING"),
+        (("restart",), 2, "1 PAUSED, 1 RUNNING"),
+        (("remove",), 2, "1 PAUSED, 1 RUNNING"),
+        (("remove", "--no-archive"), 4, ""),
+    ],
+)
+def test_a_dry_run_counts_what_lets_it_happen_and_tells_of_the_rest(
+    run: Run, stub: StubServer, verb: tuple[str, ...], count: int, others: str
+) -> None:
+    states = ("RUNNING", "PAUSED", "COMPLETED", "FAILED")
+    found = [{"workflowId": f"w-{each}", "status": each} for each in states]
+    stub.on("GET", f"{_BASE}/search", Reply(200, {"totalHits": 4, "results": found}))
+    said = run("workflow", *verb, "--query", _QUERY, "--dry-run").err
+    assert f"{count} would be " in said
+    assert (f"It finds {others} besides, to which this is not done." in said) == bool(others)
+    told = json.loads(run("workflow", *verb, "--query", _QUERY, "--dry-run", "--json").out)
+    assert (told["count"], len(told["workflowIds"]), told["found"]) == (count, count, 4)
+
+
+def test_when_all_refuse_nothing_is_said_to_be_done(run: Run, stub: StubServer) -> None:
+    finds(stub, 2)
+    stub.on("DELETE", f"{_BASE}/w-.*", Reply(409, {"status": 409, "message": "it runs"}))
+    outcome = run("workflow", "remove", "--query", _QUERY, "--yes")
+    assert outcome.code == 1
+    assert outcome.err.splitlines()[-1] == "Nothing was done: none of 2 let it happen."
+
+
 def test_nobody_is_asked_where_nobody_can_answer(
     run: Run, stub: StubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -267,6 +300,12 @@ def test_a_definition_that_is_tested_is_warned_about(run: Run, stub: StubServer)
             ("schedule", "save"),
             {"name": "d", "startWorkflowRequest": {"name": "w", "corelationId": "c"}},
             ("$.startWorkflowRequest.corelationId", "correlationId"),
+        ),
+        (("schedule", "save"), {"name": "d", "timezone": "UTC"}, ("$.timezone", "zoneId")),
+        (
+            ("schedule", "save"),
+            {"name": "d", "cronSchedules": [{}, {"timeZone": "UTC"}]},
+            ("$.cronSchedules[1].timeZone", "zoneId"),
         ),
         (
             ("event", "register"),

@@ -79,6 +79,22 @@ def test_for_programs_the_last_document_is_all_that_is_printed(run: Run, stub: S
     assert json.loads(outcome.out)["status"] == "COMPLETED"
 
 
+def test_for_programs_in_lines_each_task_that_ends_is_a_line(run: Run, stub: StubServer) -> None:
+    stub.on(
+        "GET",
+        _PATH,
+        at("RUNNING", "SCHEDULED"),
+        at("RUNNING", "FAILED", "SCHEDULED"),
+        at("COMPLETED", "FAILED", "COMPLETED"),
+    )
+    outcome = run("workflow", "get", everything.ID, "--watch", "--jsonl")
+    told = [json.loads(line) for line in outcome.out.splitlines()]
+    assert [each["status"] for each in told] == ["FAILED", "COMPLETED", "COMPLETED"]
+    assert told[0]["referenceTaskName"] == "work"
+    assert "tasks" in told[-1]
+    assert outcome.err == ""
+
+
 def test_who_stops_watching_is_told_that_it_goes_on(
     run: Run, stub: StubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -102,9 +102,16 @@ def test_run_takes_a_dag_and_a_definition_written_by_hand(client, bridge, defini
 def test_run_takes_the_name_and_version_of_a_registered_workflow(client, clock, bridge):
     client.register_workflow(_greeting())
     clock.meanwhile = [lambda: bridge.engine.run("greet", {"text": "hello"})]
-    run = client.run("greeting", version=1, correlation_id="c-1")
+    run = client.run(
+        "greeting",
+        version=1,
+        correlation_id="c-1",
+        business_time="2026-11-24",
+        zone="Europe/Berlin",
+    )
     assert run.output == {"said": "hello"}
     assert (run.json["workflowVersion"], run.json["correlationId"]) == (1, "c-1")
+    assert (run.json["businessTime"], run.json["zoneId"]) == (1_795_474_800_000, "Europe/Berlin")
 
 
 def test_run_of_a_name_that_nobody_registered_is_not_found(client, bridge):
