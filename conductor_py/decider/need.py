@@ -159,12 +159,13 @@ class Refusal:
     """The executor's answer when what was asked cannot be had: a sentence for the task's reason.
 
     ``terminal`` says that trying again would not help, ``large`` that it is there and has more than
-    may be read.
+    may be read; ``lines`` are what a script has printed before it failed.
     """
 
     reason: str
     terminal: bool = True
     large: bool = False
+    lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +175,10 @@ class Later:
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """The value of a script."""
+    """The value of a script, and the lines that it has printed."""
 
     value: JsonValue
+    lines: tuple[str, ...] = ()
 
 
 Request = (

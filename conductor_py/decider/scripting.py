@@ -43,11 +43,17 @@ def evaluate_task(
     if opening:
         found = ws.answer(f"opening:{key}", replace(wanted, opening=True))
         if not isinstance(found, Later):
-            return _answered(found)
+            return _printed(ws, attempt, _answered(found))
         timeouts.watch(ws, attempt)
         ws.continues.append(_later(ws, spot))
         return None
-    return _answered(ws.answer(key, wanted))
+    return _printed(ws, attempt, _answered(ws.answer(key, wanted)))
+
+
+def _printed(ws: Workspace, attempt: Attempt, found: Evaluated | Refusal) -> Evaluated | Refusal:
+    """Keep what a task's script has printed, as lines of the task's log."""
+    ws.logs += [(attempt.seq, line) for line in found.lines]
+    return found
 
 
 def script(evaluator: str, expression: str, value: JsonObject) -> ScriptWanted | Refusal:

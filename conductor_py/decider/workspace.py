@@ -120,6 +120,7 @@ class Workspace:
         "kept",
         "known",
         "limits",
+        "logs",
         "next_seq",
         "now_ms",
         "offered",
@@ -144,16 +145,14 @@ class Workspace:
     def __init__(self, plan: Plan, execution: Execution, now_ms: int, limits: Limits) -> None:
         """Begin with nothing changed."""
         header = execution.header
-        self.id = execution.id
-        self.plan, self.limits = plan, limits
+        self.id, self.plan, self.limits = execution.id, plan, limits
         self.known, self.complete = execution.known, execution.complete
         self.now_ms, self.queued_before = now_ms, 0
         self.header, self.status = header, header.status
         self.next_seq = self.born = header.next_seq
-        self.open_attempts = header.open_attempts
-        self.containers = header.containers
-        self.tail, self.drain = header.tail, header.drain
-        self.due_at, self.ended_at = header.due_at, header.ended_at
+        self.open_attempts, self.containers = header.open_attempts, header.containers
+        self.tail, self.drain, self.due_at = header.tail, header.drain, header.due_at
+        self.ended_at, self.logs = header.ended_at, list[tuple[int, str]]()
         self.permissive_failures = header.permissive_failures
         self.forgotten, self.final = header.forgotten, header.final
         self.pending, self.cut_here = header.continues, False
@@ -341,6 +340,7 @@ class Workspace:
             plans=tuple(self.plans),
             entry=self.entry,
             kept=tuple(self.kept),
+            logs=tuple(self.logs),
         )
 
     def _header(self) -> Header:

@@ -183,6 +183,7 @@ def assemble(
         restoring.restore,
         long_scripts=long_scripts if evaluates_long_scripts else None,
         waits_for_scripts=waits_for_scripts,
+        keeps_lines=task_bounds is None or task_bounds.keep_logs,
     )
     executor = Executor(
         ports.store,

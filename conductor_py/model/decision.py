@@ -100,7 +100,7 @@ class Decision:
     fields whose value is a document (``i:``, ``o:``, ``vars``, ``output``); ``pointers`` the ``r:``
     fields; ``hashes`` the ``d:`` fields; ``states`` the rest, ``None`` to remove. ``offered`` are
     (seq, due ms) that want a queue entry; the executor picks the shard. ``timers`` are (seq, due
-    ms), 0 removes.
+    ms), 0 removes. ``logs`` are (seq, line) of scripts.
     """
 
     header: Header
@@ -122,3 +122,4 @@ class Decision:
     plans: tuple[str, ...]
     entry: Entry | None = None
     kept: tuple[Kept, ...] = ()
+    logs: tuple[tuple[int, str], ...] = ()

@@ -33,9 +33,10 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """The completion value of the program, as JSON."""
+    """The completion value of the program, as JSON, and the lines that it has printed."""
 
     value: JsonValue
+    lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,12 +45,13 @@ class Failure:
 
     ``kind`` says why: it raised or does not parse (``error``), ran over time (``time``), over
     memory (``memory``), or took its process down (``killed``). ``terminal`` means that trying again
-    is pointless; only running over time is not terminal.
+    is pointless; only running over time is not terminal. ``lines`` were printed before an error.
     """
 
     message: str
     terminal: bool
     kind: FailureKind
+    lines: tuple[str, ...] = ()
 
 
 ScriptResult: TypeAlias = Value | Failure
@@ -61,11 +63,13 @@ class Scripts(Protocol):
     def evaluate(self, requests: Sequence[Evaluation]) -> tuple[ScriptResult, ...]:
         """Evaluate each request on its own and answer in their order, one result a request.
 
-        In JavaScript the program's completion value is the result. The program sees copies: what it
-        changes is seen by nobody. ``undefined``, ``null`` and what is no number become None,
-        integral numbers within 64 bits int, functions empty objects; an evaluator that is not
-        known, or a result that JSON cannot hold, is a Failure of kind ``error``. Nothing that a
-        script does raises, and one that fails or is killed does not touch the others.
+        In JavaScript the program's completion value is the result, and ``console`` (``log``,
+        ``info``, ``debug``, ``warn``, ``error``) keeps lines, 50 of 500 characters at most. The
+        program sees copies: what it changes is seen by nobody. ``undefined``, ``null`` and what is
+        no number become None, integral numbers within 64 bits int, functions empty objects; an
+        evaluator that is not known, or a result that JSON cannot hold, is a Failure of kind
+        ``error``. Nothing that a script does raises, and one that fails or is killed does not touch
+        the others.
 
         Raises LimitExceeded (retryable; nothing was evaluated that counts) when too many callers
         wait already, or no process came free in time.

@@ -188,8 +188,7 @@ class Changes:
     offers: tuple[Offer, ...] = ()
     attempt_timers: tuple[tuple[int, int], ...] = ()
     """(seq, due ms) of what no claim times: poll timeout, WAIT, delayed start. 0 removes."""
-    due_ms: int = 0
-    """When the execution must be looked at next, epoch ms; 0: by no clock."""
+    due_ms: int = 0  # when it must be looked at next, epoch ms; 0: by no clock
     children: tuple[Child, ...] = ()
     messages: tuple[Message, ...] = ()
     own_events: tuple[bytes, ...] = ()
@@ -205,6 +204,7 @@ class Changes:
     touched: tuple[int, ...] = ()
     """Attempts that changed or went, for the index (``ports/touched.py``); an end forgets them."""
     gather_ms: int = 0  # how long the index waits for more
+    logs: tuple[tuple[int, int, str], ...] = ()  # (seq, ms, line), as ``append_log`` keeps them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

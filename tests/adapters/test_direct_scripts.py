@@ -17,6 +17,8 @@ _PROGRAMS = (
     ("javascript", "({sum: $.a, twice: [b, b]})"),
     ("javascript", "x.y"),
     ("javascript", "1 +"),
+    ("javascript", "console.log('a', {b}, 2n); console.error('no'); 1"),
+    ("javascript", "console.log('before'); x.y"),
     ("jq", ".a, .a + 1"),
     ("jq", ".a["),
     ("cobol", "1"),

@@ -105,6 +105,7 @@ class Story:
             plans=choice(((), ("p1",), ("p1",), ("p1", "missing"))),
             deleted=tuple(choice(("i:1", "o:1", "r:t1", "a:3")) for _ in self.some(0, 0, 1)),
             unpark=choice((True, False, False)),
+            logs=tuple((choice(SEQS), now, "a line") for _ in self.some(0, 0, 1)),
         )
 
     def start(self) -> Call:

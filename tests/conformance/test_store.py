@@ -802,6 +802,18 @@ def test_logs_are_kept_in_the_order_they_came(store: Store) -> None:
     assert store.reader.logs(execution) == ((2, 5, "two words"), (1, 4, ""))
 
 
+def test_lines_of_a_decision_are_there_with_its_commit_and_once(store: Store) -> None:
+    logs = ((1, 5, "two words"), (1, 6, "[WARN] \n"))
+    execution = an_id(1)
+    store.start(execution, running(logs=logs[:1]))
+    store.commit(store.sent(execution), running(logs=logs[1:]))
+    assert store.reader.logs(execution) == logs
+    store.start(execution, running(logs=logs[:1]))
+    assert store.reader.logs(execution) == logs
+    store.commit(store.sent(execution), running(logs=tuple((1, 7, "x") for _ in range(10_050))))
+    assert store.reader.logs(execution) == ((1, 7, "x"),) * 10_000
+
+
 def test_of_a_log_larger_than_its_bound_the_newest_lines_are_read(store: Store) -> None:
     execution = store.started()
     long = "x" * 100_000

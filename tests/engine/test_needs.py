@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from conductor_py.decider.need import Need, Read
+import pytest
+
+from conductor_py.decider.need import Evaluated, Need, Read, Refusal, ScriptWanted
 from conductor_py.engine.decisions.needs import Fetcher
 from conductor_py.engine.definitions.snapshots import snapshots_of
 from conductor_py.engine.payloads.reading import PayloadReader
@@ -13,7 +15,7 @@ from tests.builders import simple, workflow
 _WANTED = Need({"vars": Read("vars")})
 
 
-def _fetcher(engine: MemoryEngine) -> Fetcher:
+def _fetcher(engine: MemoryEngine, *, keeps_lines: bool = True) -> Fetcher:
     ports = engine.ports
     snapshots = snapshots_of(ports)
     return Fetcher(
@@ -23,6 +25,7 @@ def _fetcher(engine: MemoryEngine) -> Fetcher:
         ports.scripts,
         lambda _, __: "",
         ports.cache,
+        keeps_lines=keeps_lines,
     )
 
 
@@ -37,3 +40,16 @@ def test_what_is_read_is_of_the_version_that_is_decided_on(engine: MemoryEngine)
     known = {}
     assert not _fetcher(engine).fulfil(started, _WANTED, known, found[0])
     assert known == {}
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_what_scripts_print_is_kept_where_logs_are(engine: MemoryEngine, *, keeps: bool) -> None:
+    wanted = {
+        "well": ScriptWanted("javascript", "console.log('x'); 5", {}),
+        "ill": ScriptWanted("javascript", "console.log('x'); throw 'no'", {}),
+    }
+    known: dict[str, object] = {}
+    fetcher = _fetcher(engine, keeps_lines=keeps)
+    assert fetcher.fulfil(ExecutionId("e"), Need(wanted), known, None)
+    lines = ("x",) if keeps else ()
+    assert known == {"well": Evaluated(5, lines), "ill": Refusal("no", lines=lines)}

@@ -9,7 +9,7 @@ from typing import Final
 
 from conductor_py.adapters.memory.claims import Attempt, ClaimSide, attempt_of, claim_side, rank_of
 from conductor_py.adapters.memory.references import count_reference, plan_of
-from conductor_py.adapters.memory.space import Execution, MemorySpace, Partition
+from conductor_py.adapters.memory.space import LOG_LINES, Execution, MemorySpace, Partition
 from conductor_py.adapters.memory.touched import touch
 from conductor_py.model.ids import ExecutionId, task_id
 from conductor_py.ports.store import Changes, Child, Offer
@@ -67,6 +67,8 @@ class Applier:
         for message in changes.messages:
             self._deliver(message.execution, message.event)
         execution.inbox += changes.own_events
+        execution.log += changes.logs
+        del execution.log[:-LOG_LINES]
         self._order_effects(changes)
         for operation, answer in changes.answers:
             put_answer(execution, operation, self._now_ms, answer)

@@ -7,7 +7,7 @@ from typing import Final
 
 from conductor_py.adapters.memory.changes import answer_of
 from conductor_py.adapters.memory.references import count_reference, plan_of
-from conductor_py.adapters.memory.space import Execution, MemorySpace
+from conductor_py.adapters.memory.space import LOG_LINES, Execution, MemorySpace
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.reader import (
     FEW_FIELDS,
@@ -22,7 +22,6 @@ from conductor_py.ports.restore import LEAVES_AGAIN_MS, Restore
 from conductor_py.ports.store import Outcome
 
 _LISTED: Final = 10_000
-_LOG_LINES: Final = 10_000
 
 
 class MemoryExecutionReader:
@@ -103,7 +102,7 @@ class MemoryExecutionReader:
             if f"a:{seq}" not in target.fields:
                 return Outcome.UNKNOWN_TASK
             target.log.append((seq, created_ms, line))
-            del target.log[:-_LOG_LINES]
+            del target.log[:-LOG_LINES]
             return Outcome.OK
 
     def logs(self, execution: ExecutionId) -> tuple[tuple[int, int, str], ...]:

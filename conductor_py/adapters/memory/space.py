@@ -23,6 +23,9 @@ from conductor_py.ports.schedules import StoredSchedule
 from conductor_py.ports.wakeups import FAMILY
 from conductor_py.records import dataclass, field
 
+LOG_LINES = 10_000
+"""Lines of the logs of an execution that are kept."""
+
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Execution:

@@ -21,7 +21,8 @@ it is owed at the start and after each answer ``M`` or ``D``. A request is two f
 of the bindings, of the input where the language is jq. An answer is one frame: a letter (``K`` the
 keeper is ready, with the names of the locks that hold (see ``jail``), ``R`` the runner is ready,
 ``V`` value, ``E`` error, ``T`` time, ``M`` memory, ``D`` the runner died), then JSON text, a
-message or the number of the signal.
+message or the number of the signal. Before ``V`` and ``E`` may stand ``L``, the JSON list of the
+lines that the program has printed, and an end of line.
 """
 
 from __future__ import annotations
@@ -77,6 +78,30 @@ _CHECK = """((evaluate) => source => {
     try { evaluate('throw 0;' + source) } catch (error) { if (error !== 0) throw error }
     return 'null' })(eval)"""
 
+# What a script prints, in bounded number and length; what it prints with goes back in one text.
+_CONSOLE = """((stringify, text, most, longest) => {
+    const lines = []
+    let left = 0
+    const shown = value => {
+        if (typeof value === 'string') return value
+        if (value instanceof Error) return text(value)
+        try { return stringify(value) ?? text(value) } catch { return text(value) }
+    }
+    const say = level => (...values) => {
+        if (lines.length === most) { left += 1; return }
+        let line = level
+        for (let at = 0; at < values.length && line.length <= longest; at += 1)
+            line += (at ? ' ' : '') + shown(values[at])
+        lines[lines.length] = line.length > longest ? line.slice(0, longest) + '…' : line
+    }
+    Object.defineProperty(globalThis, 'console', {writable: true, configurable: true, value: {
+        log: say(''), info: say(''), debug: say(''), warn: say('[WARN] '), error: say('[ERROR] ')}})
+    return () => {
+        if (left) lines[most] = `… and ${left} more lines`
+        return lines.length ? stringify(lines) : ''
+    }
+})(JSON.stringify, String, 50, 500)"""
+
 _LONE_SURROGATE = re.compile(r"\\(u[dD][89a-fA-F][0-9a-fA-F]{2}|.)", re.DOTALL)
 
 
@@ -103,10 +128,23 @@ class JavaScript:
         context.set_memory_limit(self._memory_bytes)
         context.set_max_stack_size(_STACK_BYTES)
         self._context = context
-        self._bind, self._run, self._check = map(context.eval, (_BIND, _RUN, _CHECK))
+        functions = map(context.eval, (_BIND, _RUN, _CHECK, _CONSOLE))
+        self._bind, self._run, self._check, self._printed = functions
 
     def answer(self, request: dict[str, Any], bindings: str) -> bytes:
         """Run the request in the context that is ready, which is spent by it."""
+        answer = self._result(request, bindings)
+        return self._lines() + answer if answer[:1] in {b"V", b"E"} else answer
+
+    def _lines(self) -> bytes:
+        """What the program has printed, as the beginning of an answer; empty when it is nothing."""
+        try:
+            printed = self._printed()
+        except (MemoryError, UnicodeDecodeError, self._engine.JSException):
+            return b""  # it has changed what lines are written with
+        return f"L{_well_formed(printed)}\n".encode() if printed else b""
+
+    def _result(self, request: dict[str, Any], bindings: str) -> bytes:
         try:
             self._context.set_time_limit(request["time_ms"] / 1000)
             if request["check"]:

@@ -47,7 +47,7 @@ class DirectScripts(QuickJsScripts):
                 self._javascript = JavaScript(import_module("_quickjs"), _MEMORY_BYTES)
             answer = self._javascript.answer(asked, request.data.decode())
             self._javascript.prepare()
-        return self._result(answer[:1], answer[1:])
+        return self._read(answer)
 
 
 __all__ = ["DirectScripts"]

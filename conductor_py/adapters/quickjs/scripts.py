@@ -18,6 +18,7 @@ A program whose process somebody else has killed is run once more: it may well b
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -59,6 +60,9 @@ _ATTEMPT_WAIT_S: Final = 0.25
 #: Callers that may wait for those two: they hold threads that others need.
 _LONG_CALLERS: Final = 16
 _SLOW_CALLERS: Final = 4
+#: Printed lines, and characters of one, with those that tell of more.
+_MOST_LINES: Final = 51
+_LONGEST_LINE: Final = 501
 _KILLED: Final = Failure(message="The script took its process down", terminal=True, kind="killed")
 
 
@@ -208,7 +212,15 @@ class QuickJsScripts:
             return self._out_of_time()
         except ChildDied:
             return _KILLED
-        return self._result(answer[:1], answer[1:])
+        return self._read(answer)
+
+    def _read(self, answer: bytes) -> ScriptResult:
+        """Read an answer; of lines that no console has made nothing is kept."""
+        printed = b""
+        if answer[:1] == b"L":
+            printed, _, answer = answer[1:].partition(b"\n")
+        result = self._result(answer[:1], answer[1:])
+        return replace(result, lines=_lines_of(printed)) if printed else result
 
     def _result(self, letter: bytes, text: bytes) -> ScriptResult:
         if letter == b"V":
@@ -246,6 +258,16 @@ def _prepared(request: Evaluation) -> _Request | Failure:
     except TypeError as error:
         return _error(f"The script's input cannot be written as JSON: {error}")
     return _Request(language, request.expression, data, check=False)
+
+
+def _lines_of(printed: bytes) -> tuple[str, ...]:
+    """Read printed lines: a program may have broken out, and write what it likes."""
+    try:
+        found = orjson.loads(printed)
+    except orjson.JSONDecodeError:
+        return ()
+    listed = found if isinstance(found, list) else []
+    return tuple(each[:_LONGEST_LINE] for each in listed[:_MOST_LINES] if isinstance(each, str))
 
 
 def _unknown(evaluator: str) -> Failure:

@@ -81,6 +81,9 @@ def _add_talk(arguments: list[Argument], changes: Changes) -> None:
         arguments += ("M", 3 * len(changes.messages))
         for message in changes.messages:
             arguments += (message.execution, message.event, int(message.wanted))
+    if changes.logs:
+        lines = (f"{seq} {at_ms} {line}" for seq, at_ms, line in changes.logs)
+        arguments += ("K", len(changes.logs), *lines)
     if changes.chain:
         use = changes.chain
         arguments += ("H", 5, use.root, use.starts, use.most_starts, use.nested, use.most_nested)

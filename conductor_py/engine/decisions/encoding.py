@@ -230,6 +230,7 @@ class Encoder:
             admission=_admission(decision),
             touched=() if self._gather_tasks_ms is None else _touched(decision, deleted),
             gather_ms=self._gather_tasks_ms or 0,
+            logs=tuple((seq, now_ms, line) for seq, line in decision.logs),
         )
 
     def _sends(

@@ -91,11 +91,14 @@ class Fetcher:
         *,
         long_scripts: LongScripts | None = None,
         waits_for_scripts: bool = True,
+        keeps_lines: bool = True,
     ) -> None:
         """Work over these collaborators; ``providers`` are those of events, beside Conductor
         itself; ``restore`` brings an archived execution back. Without ``waits_for_scripts`` those
-        that take long are put off, to ``long_scripts`` or to a process that has these.
+        that take long are put off, to ``long_scripts`` or to a process that has these. What scripts
+        print is kept if ``keeps_lines``.
         """
+        self._keeps_lines = keeps_lines
         self._long_scripts = long_scripts
         self._waits_for_scripts = waits_for_scripts
         self._restore = restore
@@ -162,7 +165,7 @@ class Fetcher:
         except LimitExceeded as busy:
             raise StoreUnavailable("Too many scripts are waiting to run; try again.") from busy
         for key, result in zip(wanted, results, strict=True):
-            known[key] = _evaluated(result)
+            known[key] = self._evaluated(result)
 
     def _attempt(
         self,
@@ -179,7 +182,7 @@ class Fetcher:
             if result is None:
                 later[key] = script
             else:
-                known[key] = _evaluated(result)
+                known[key] = self._evaluated(result)
         if alone and len(later) == len(wanted):
             raise PutOff(later)
 
@@ -238,6 +241,12 @@ class Fetcher:
             )
         return None
 
+    def _evaluated(self, result: ScriptResult) -> Evaluated | Refusal:
+        lines = result.lines if self._keeps_lines else ()
+        if isinstance(result, Value):
+            return Evaluated(result.value, lines)
+        return Refusal(result.message, terminal=result.terminal, lines=lines)
+
     def _child_state(self, child: ExecutionId) -> ChildState | None:
         found = load_all(self._store, child, _END)
         if found is None and self._restore(child):
@@ -283,12 +292,6 @@ class Fetcher:
         except InvalidInput as wrong:
             found = "; ".join(f"{each.path} {each.message}" for each in wrong.violations)
             return Refusal(found[:_MAX_SENTENCE])
-
-
-def _evaluated(result: ScriptResult) -> Evaluated | Refusal:
-    if isinstance(result, Value):
-        return Evaluated(result.value)
-    return Refusal(result.message, terminal=result.terminal)
 
 
 def _valid(wanted: ValidationWanted) -> bool | Refusal:

@@ -3,7 +3,8 @@
 -- attempt timers (seq, due), C children (how many of them nobody waits for, then of each id, home, name, generation,
 -- event, number of field values, fields…), M messages (id, event, wanted), I own events, X effects (id, document, due,
 -- when it may be due at the soonest: 0 or an instant), A answers (operation, answer), P plans, G claim guards (seq,
--- claim, until), H chain (chain.lua), U unpark, Z touched attempts (how long they are gathered in ms, seqs).
+-- claim, until), H chain (chain.lua), U unpark, Z touched attempts (how long they are gathered in ms, seqs), K lines of
+-- logs, of which the execution keeps 10,000.
 local function read_sections(from)
   local sections = {}
   local i = from
@@ -225,6 +226,11 @@ local function apply_answers(P, channel, id, section, now)
   publish(channel, 'x:' .. id)
 end
 
+local function apply_logs(log, section)
+  in_chunks('RPUSH', log, section[1], section[2], 4000)
+  redis.call('LTRIM', log, -10000, -1)
+end
+
 -- The index is told all of an execution that has ended.
 local function apply_touched(P, id, section, terminal, now)
   local members = {}
@@ -258,6 +264,7 @@ local function apply_changes(P, channel, id, record, lease, name, sections, now)
   if sections.M then apply_messages(P, sections.M, now) end
   if sections.I then in_chunks('RPUSH', P .. 'inbox:' .. id, sections.I[1], sections.I[2], 4000) end
   if sections.X then apply_effects(P, channel, sections.X, record.version, now) end
+  if sections.K then apply_logs(P .. 'log:' .. id, sections.K) end
   if sections.A then apply_answers(P, channel, id, sections.A, now) end
   if sections.Z then apply_touched(P, id, sections.Z, record.terminal, now) end
   return sections.U and unpark(P, channel, id)
