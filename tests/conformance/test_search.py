@@ -16,6 +16,7 @@ from conductor_py.adapters.elasticsearch.indices import page_id
 from conductor_py.adapters.elasticsearch.search import ElasticsearchSearch
 from conductor_py.adapters.memory.search import MemorySearch
 from conductor_py.adapters.sqlite.search import SqliteSearch
+from conductor_py.errors import StoreUnavailable
 from conductor_py.model.search import (
     EXECUTION_FIELDS,
     TASK_FIELDS,
@@ -30,6 +31,7 @@ from conductor_py.model.search import (
 from conductor_py.ports.search import Search
 from conductor_py.wire.search_query import parse_query
 from conductor_py.wire.search_requests import read_search
+from tests.waiting import until
 
 T0 = 1_700_000_000_000
 
@@ -120,6 +122,17 @@ def tasks_found(index: Search, query: str | None = None, *, free_text: str = "*"
 
 
 # ------------------------------------------------------------------------------ what comes back
+
+
+def test_an_index_that_answers_is_well(index: Search) -> None:
+    def is_well() -> bool:
+        try:
+            index.check()
+        except StoreUnavailable:  # it is asked by a thread, and answers a moment later
+            return False
+        return True
+
+    until(is_well)
 
 
 def test_an_empty_index_answers_an_empty_page(index):
