@@ -5,6 +5,7 @@ import sys
 import threading
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from redis import Redis
@@ -214,6 +215,11 @@ def test_the_front_has_the_limits_of_the_settings(newest_redis: RealRedis, tmp_p
 
 def test_each_process_names_the_settings_that_lead_to_its_elasticsearch() -> None:
     made: list[object] = []
+
+    def make(given: object) -> Mock:
+        made.append(given)
+        return Mock()
+
     settings = _settings(
         redis__socket="/run/x",
         indexing__type="elasticsearch",
@@ -223,7 +229,7 @@ def test_each_process_names_the_settings_that_lead_to_its_elasticsearch() -> Non
         elasticsearch__autoIndexManagementEnabled="false",
     )
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(elasticsearch_search, "ElasticsearchSearch", made.append)
+        patched.setattr(elasticsearch_search, "ElasticsearchSearch", make)
         build_engine(settings, server="s")
 
     (given,) = made

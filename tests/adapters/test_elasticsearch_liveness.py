@@ -68,7 +68,6 @@ def test_one_that_hangs_is_waited_for_by_nobody(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_server_that_is_not_there_is_away() -> None:
-    pytest.importorskip("elasticsearch")
     settings = ElasticsearchSettings(urls=(f"http://127.0.0.1:{free_port()}",))
     with pytest.raises(StoreUnavailable, match="does not answer"):
         Liveness(asked(settings)).check()

@@ -16,7 +16,7 @@ local function free_place(P, id, header, admitted, now)
   end
   redis.call('ZREM', P .. 'waiting:' .. key, id)
   if redis.call('ZREM', P .. 'admitted:' .. key, id) == 1 then
-    admit_waiting(P, key, admitted, now, redis.call('EXISTS', P .. 'permitted:w:' .. key) == 1)
+    admit_waiting(P, key, admitted, now, redis.call('EXISTS', P .. 'permitted:' .. 'w:' .. key) == 1)
   end
 end
 
