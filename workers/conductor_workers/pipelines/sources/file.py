@@ -11,6 +11,7 @@ are no trap.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
 _TEXT: Final = ("csv", "json")
 _INFERRED_FROM: Final = 4
 _WHOLE: Final = CutRule()
+#: What makes Spark take the name of a file for a pattern.
+_GLOB: Final = re.compile(r"[\\\[\]{}*?]")
 
 
 def open_source(node: spec.Source, place: Place) -> FileSource:
@@ -98,7 +101,7 @@ class FileSource:
         reader = spark.read.options(**self.options)
         if self.format == "csv":
             reader = reader.option("inferSchema", "true")
-        return reader.format(self.format).load(files).schema
+        return reader.format(self.format).load(_literally(files)).schema
 
     def enumerator(self, restored: Mapping[str, Any]) -> FileEnumerator:
         """See ``Source``."""
@@ -175,12 +178,14 @@ class FileSource:
         }
         if self.format == "json":
             names = _without_extra(schema)
-            rows = spark.read.options(**options).schema(_all_text((*names, RAW))).json(paths)
+            reader = spark.read.options(**options).schema(_all_text((*names, RAW)))
+            rows = reader.json(_literally(paths))
             yield self.with_types(self._native(rows), schema)
             return
         for names, group in self._by_header(paths, schema).items():
             self._drift.check(names, _without_extra(schema), group[0])
-            rows = spark.read.options(**options).schema(_all_text((*names, RAW))).csv(group)
+            reader = spark.read.options(**options).schema(_all_text((*names, RAW)))
+            rows = reader.csv(_literally(group))
             captured = self._captured(self._native(rows), names, schema)
             yield self.with_types(captured, schema)
 
@@ -191,7 +196,8 @@ class FileSource:
         for path in paths:
             # Spark would read a column that vanished as NULL, and say nothing.
             self._drift.check_types(_footer(path, self.format), wanted, path)
-        rows = spark.read.options(**self.options).schema(schema).format(self.format).load(paths)
+        reader = spark.read.options(**self.options).schema(schema)
+        rows = reader.format(self.format).load(_literally(paths))
         yield self._demanded(self._native(rows))
 
     def _piece_frame(
@@ -314,6 +320,10 @@ def _scalar(value: Any, kind: Any) -> Any:  # noqa: ANN401 - pyarrow has no type
         return value.cast(kind).as_py()
     except pa.ArrowInvalid:
         return None
+
+
+def _literally(paths: Sequence[str]) -> list[str]:
+    return [_GLOB.sub(r"\\\g<0>", path) for path in paths]
 
 
 def _without_extra(schema: StructType) -> tuple[str, ...]:
