@@ -5,12 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from conductor_py.pipelines import spec
-from conductor_workers.pipelines.connectors import Owner
+from conductor_workers.pipelines.connectors import Owner, SourceProblem
 from conductor_workers.pipelines.registry import Place, open_source
+from conductor_workers.pipelines.trouble import trouble
 from conductor_workers.testing import SourceSample
 from conductor_workers.testing.sources import walked
 
@@ -34,12 +39,13 @@ def read(
     one is what is said of it.
     """
     form = next(iter(sorted(path.iterdir()))).suffix[1:] if path.is_dir() else path.suffix[1:]
+    size = max(4, path.stat().st_size // 9)
     named = [column.split(" ", 1) for column in columns.split(", ")]
     node = spec.Source(
         id="in",
         kind="file",
         output="o",
-        split=spec.SplitRule(by=_CUTS[form], size_bytes=4) if cut else None,
+        split=spec.SplitRule(by=_CUTS[form], size_bytes=size) if cut else None,
         schema=spec.Schema(
             columns=tuple(spec.Column(name=name, type=type_) for name, type_ in named), **rule
         ),
@@ -66,3 +72,204 @@ def test_a_file_whose_name_reads_as_a_pattern_is_read_itself(
         (tmp_path / f"{name}.csv").write_text(f'name\n"{name}"\n')
     found = read(spark, tmp_path, "name string", options={"header": True})
     assert [row["name"] for row in found] == sorted(names)
+
+
+def _same(spark: SparkSession, path: Path, columns: str, **more: Any) -> list[Row]:
+    """The rows of a file that has the same ones whole and cut."""
+    whole = read(spark, path, columns, **more)
+    assert read(spark, path, columns, cut=True, **more) == whole
+    return whole
+
+
+def test_capitals_do_not_tell_the_columns_of_a_file_apart(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = [{"id": 1, "amount": 1.5}, {"id": 2, "amount": 2.5}]
+    table = pa.table({"ID": [1, 2], "Amount": [1.5, 2.5]})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=1)
+    orc.write_table(table, tmp_path / "a.orc")
+    (tmp_path / "a.csv").write_text("ID,Amount\n1,1.5\n2,2.5\n")
+    for form in ("parquet", "orc", "csv"):
+        options = {"header": True} if form == "csv" else {}
+        for rule in ({}, {"missing_columns": "fail", "extra_columns": "fail"}):
+            found = _same(
+                spark, tmp_path / f"a.{form}", "id bigint, amount double", options=options, **rule
+            )
+            assert found == rows
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_column_that_a_file_has_twice_is_refused_by_name(
+    spark: SparkSession, tmp_path: Path, cut: bool
+) -> None:
+    pq.write_table(pa.table({"id": [1], "A": [1], "a": [2]}), tmp_path / "a.parquet")
+    (tmp_path / "a.csv").write_text("id,a,A\n1,x,y\n")
+    for form, type_ in (("parquet", "bigint"), ("csv", "string")):
+        path, options = tmp_path / f"a.{form}", {"header": True} if form == "csv" else {}
+        told = _refused(spark, path, f"a {type_}", cut=cut, options=options)
+        assert "SCHEMA_CHANGED" in told
+        assert "more than once: " in told
+        assert str(path) in told
+        assert read(spark, path, "id bigint", cut=cut, options=options) == [{"id": 1}]
+
+
+def _refused(spark: SparkSession, path: Path, columns: str, **more: Any) -> str:
+    with pytest.raises((SourceProblem, PySparkException)) as caught:
+        read(spark, path, columns, **more)
+    told = trouble(caught.value)
+    return f"{told.code}: {told.sentence}"
+
+
+_ODD_CSV = (
+    *(
+        b'1,""',
+        b"1,",
+        b",",
+        b'"",""',
+        b'1,a"b',
+        b'1,"a"b',
+        b'1,""a',
+        b'1, "a"',
+        b'1,"a" ',
+        b'"1","b',
+    ),
+    *(b"1,a\rb", b"  ", b"1", b"1,2,3", b"1,\x00x", b"1,caf\xe9", b'1,"x,y', b'"1,2', b'1,\\"x'),
+    *(b'1,"\\"x"', b"1,\xe2\x80\xa8x", b"1,\xc2\x85x", b"1,x\x0by", b'1,"a"",b', b"1,\xf0\x9f\x98"),
+    *(b"NA,NA", b'"NA",x', b'1,"x\ny"', b"1," + b"x" * (1 << 21)),
+)
+
+
+@pytest.mark.parametrize("null", [None, "NA"])
+def test_an_odd_line_of_csv_is_the_same_row_whole_and_cut(
+    spark: SparkSession, tmp_path: Path, null: str | None
+) -> None:
+    (tmp_path / "a.csv").write_bytes(b"id,a\n" + b"".join(each + b"\n" for each in _ODD_CSV))
+    options = {"header": True} | ({"nullValue": null} if null else {})
+    found = _same(spark, tmp_path / "a.csv", "id string, a string", options=options)
+    assert len(found) == len(_ODD_CSV) + 1
+    assert [row["id"] for row in found if "caf" in str(row.get("a"))] == ["1"]
+
+
+def test_a_quoted_empty_value_is_an_empty_text_and_nothing_at_all_is_null(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "a.csv").write_text('id,a,n\n1,"",""\n2,,\n3,NA,NA\n4,"NA","4"\n')
+    for null, third in ((None, "NA"), ("NA", None)):
+        options = {"header": True} | ({"nullValue": null} if null else {})
+        found = _same(spark, tmp_path / "a.csv", "id int, a string, n string", options=options)
+        texts = [(row["a"], row["n"]) for row in found]
+        assert texts == [("", ""), (None, None), (third, third), (third, "4")]
+    options = {"header": True, "nullValue": "NA"}
+    found = _same(spark, tmp_path / "a.csv", "id int, n int", options=options)
+    assert [row["n"] for row in found] == [None, None, None, 4]
+
+
+_ODD_JSON = (
+    *(
+        b'{"id":1.50,"a":{"x":1,"y":[1.0]}}',
+        b'{"id":1e3}',
+        b'{"id":-0}',
+        b'{"id":NaN}',
+        b"{'id':1}",
+    ),
+    *(b'{"id":1} x', b'[{"id":1},{"id":2,"a":[1.50]}]', b"[]", b"[1]", b'{"id":"\\ud800x"}'),
+    *(
+        b'{"id":"caf\xe9"}',
+        b"null",
+        b"5",
+        b"{}",
+        b'{"id":null}',
+        b'{"id":true}',
+        b'{"id":1,"id":2}',
+    ),
+    *(
+        b'{"id":"a\tb"}',
+        b'{"id":1}\r{"id":2}',
+        b"\t",
+        b'{"id":01}',
+        b'{"id":"\\u00e9"}',
+        b'{"id":1',
+    ),
+    *(b'{"id": [1, 2] , "a" : { "z" : "\\u00e9" } }', b'{"id":' + b"[" * 5000 + b"]" * 5000 + b"}"),
+    *(b'{"Id":1}', b'\xef\xbb\xbf{"id":1}', b'{"id":12345678901234567.89}', b'  {"id":1}  '),
+    *(b'{"i\\u0064":1,"a":[ {} ]}', b'{"id":"' + b"x" * (1 << 21) + b'"}'),
+)
+
+
+def test_an_odd_line_of_json_is_the_same_row_whole_and_cut(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "a.json").write_bytes(b"".join(each + b"\n" for each in _ODD_JSON))
+    found = _same(spark, tmp_path / "a.json", "id string, a string")
+    ids = {row.get("id") for row in found}
+    assert {"1.50", "1e3", "-0", "12345678901234567.89", "?x"} <= ids
+
+
+def test_decimals_of_json_are_what_the_file_says(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(
+        '{"id":1,"a":12345678901234567.89,"b":0.10}\n{"id":2,"a":0.1234567890123456789}\n'
+    )
+    texts = ["12345678901234567.8900000000000000000", "0.1234567890123456789"]
+    found: list[Row] = []
+    for rule in ({}, {"extra_columns": "capture"}):
+        found = _same(spark, tmp_path / "a.json", "id int, a decimal(38,19)", **rule)
+        assert [str(row["a"]) for row in found] == texts
+    assert [row["_extra"] for row in found] == ['{"b":0.10}', None]
+
+
+def test_blank_lines_and_any_ends_of_lines_are_heeded(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [{"id": "1", "a": "x"}, {"id": "2", "a": "y"}]
+    for text in (
+        "\n \na,id\nx,1\ny,2\n",
+        "id,a\r1,x\r2,y\r",
+        "id,a\r\n1,x\r\n\r\n2,y",
+        "\ufeffid,a\n1,x\n2,y\n",
+    ):
+        (tmp_path / "a.csv").write_bytes(text.encode())
+        assert (
+            _same(spark, tmp_path / "a.csv", "id string, a string", options={"header": True})
+            == rows
+        )
+
+
+def test_a_header_is_read_as_the_options_say(spark: SparkSession, tmp_path: Path) -> None:
+    for content, options in (
+        ("id,montant_é\n1,é\n".encode("latin-1"), {"encoding": "ISO-8859-1"}),
+        (
+            "id, montant_é \n1,é\n".encode(),
+            {"ignoreLeadingWhiteSpace": True, "ignoreTrailingWhiteSpace": True},
+        ),
+        ("# by hand\nid,montant_é\n1,é\n".encode(), {"comment": "#"}),
+        ('id,"montant_é"\n1,"é"\n'.encode("utf-16"), {"encoding": "UTF-16", "multiLine": True}),
+    ):
+        (tmp_path / "a.csv").write_bytes(content)
+        found = read(
+            spark,
+            tmp_path / "a.csv",
+            "id int, montant_é string",
+            options={"header": True, **options},
+        )
+        assert found == [{"id": 1, "montant_é": "é"}], options
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_csv_file_with_none_of_the_columns_is_named(
+    spark: SparkSession, tmp_path: Path, cut: bool
+) -> None:
+    (tmp_path / "a.csv").write_text("id;a\n1;x\n")
+    told = _refused(
+        spark, tmp_path / "a.csv", "id int, a string", cut=cut, options={"header": True}
+    )
+    assert told.startswith(
+        f"SCHEMA_CHANGED: The file {tmp_path}/a.csv has none of the columns id, a"
+    )
+    assert told.endswith("its first line names id;a. Look at options.sep and options.header.")
+
+
+def test_a_column_without_a_name_has_the_one_that_spark_gives_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "a.csv").write_text(",a,a\n0,x,1\n1,y,2\n")
+    columns = "_c0 int, a1 string, a2 int"
+    found = _same(spark, tmp_path / "a.csv", columns, options={"header": True})
+    assert found == [{"_c0": 0, "a1": "x", "a2": 1}, {"_c0": 1, "a1": "y", "a2": 2}]

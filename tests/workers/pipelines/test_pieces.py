@@ -18,6 +18,8 @@ from pyarrow import orc
 
 from conductor_py.pipelines.record import SplitDescriptor
 from conductor_workers.pipelines.connectors import SourceProblem
+from conductor_workers.pipelines.sources.groups import GroupReader
+from conductor_workers.pipelines.sources.line_reader import LineReader
 from conductor_workers.pipelines.sources.listing import (
     CutRule,
     FileEnumerator,
@@ -25,7 +27,7 @@ from conductor_workers.pipelines.sources.listing import (
     files_of,
     unchanged,
 )
-from conductor_workers.pipelines.sources.pieces import GroupReader, LineReader
+from conductor_workers.pipelines.sources.pieces import Lines
 from conductor_workers.pipelines.storage import StoreAway
 
 _words = st.text(
@@ -64,7 +66,7 @@ def test_byte_ranges_of_csv_have_every_line_once(
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "data.csv"
         file.write_bytes(text.encode())
-        reader = LineReader(format="csv", columns=("a", "b"), header=header)
+        reader = LineReader(lines=Lines(format="csv", header=header), columns=("a", "b"))
         read = [
             (row["a"], row["b"] or "")
             for split in _splits(_enumerator(file, "csv", "bytes", size))
@@ -85,7 +87,7 @@ def test_byte_ranges_of_json_lines_have_every_object_once(
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "data.json"
         file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        reader = LineReader(format="json", columns=("a", "b", "c"))
+        reader = LineReader(lines=Lines(format="json"), columns=("a", "b", "c"))
         read = [
             {key: value for key, value in row.items() if value is not None}
             for split in _splits(_enumerator(file, "json", "bytes", size))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 _QUOTE = '"'
 _TIMES = ("dateFormat", "timestampFormat")
@@ -65,32 +66,28 @@ def escape_of(options: Mapping[str, str]) -> str:
 
 def header_line(names: Iterable[str], options: Mapping[str, str]) -> str:
     """Return the line that names the columns."""
-    line, quote, separator = io.StringIO(), quote_of(options), separator_of(options)
+    line, separator = io.StringIO(), separator_of(options)
     if len(separator) != 1:
         return separator.join(names)
-    csv.writer(
-        line,
-        delimiter=separator,
-        quotechar=quote or None,
-        quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
-        escapechar=escape_of(options) or None,
-        doublequote=not escape_of(options),
-        lineterminator="",
-    ).writerow(names)
+    csv.writer(line, lineterminator="", **dialect_of(options)).writerow(names)
     return line.getvalue()
 
 
 def names_in(line: str, options: Mapping[str, str]) -> tuple[str, ...]:
     """Return the column names that a first line gives."""
-    quote, separator = quote_of(options), separator_of(options)
+    separator = separator_of(options)
     if len(separator) != 1:
         return tuple(line.split(separator))
-    rows = csv.reader(
-        [line],
-        delimiter=separator,
-        quotechar=quote or None,
-        quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
-        escapechar=escape_of(options) or None,
-        doublequote=not escape_of(options),
-    )
-    return tuple(next(rows, []))
+    return tuple(next(csv.reader([line], **dialect_of(options)), []))
+
+
+def dialect_of(options: Mapping[str, str]) -> dict[str, Any]:
+    """Return what tells Python's reader and writer of CSV how values are written."""
+    quote = quote_of(options)
+    return {
+        "delimiter": separator_of(options),
+        "quotechar": quote or None,
+        "quoting": csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
+        "escapechar": escape_of(options) or None,
+        "doublequote": not escape_of(options),
+    }

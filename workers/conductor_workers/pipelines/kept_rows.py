@@ -22,7 +22,7 @@ from conductor_py.records import dataclass
 from conductor_workers.pipelines.reading import frame_of
 from conductor_workers.pipelines.shapes import arrow_schema
 from conductor_workers.pipelines.sinks.object_writer import ObjectWriter, prepared
-from conductor_workers.pipelines.sources.pieces import GroupReader
+from conductor_workers.pipelines.sources.groups import GroupReader
 from conductor_workers.pipelines.storage import ObjectLost, Storage
 from conductor_workers.pipelines.storage.local import LocalStorage
 from conductor_workers.pipelines.storage.s3 import S3Storage

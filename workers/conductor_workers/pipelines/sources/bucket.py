@@ -9,10 +9,13 @@ replaced since is ``SOURCE_CHANGED``, never a mixture.
 
 from __future__ import annotations
 
+import functools
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from urllib.parse import urlsplit
@@ -36,13 +39,13 @@ from conductor_workers.pipelines.sources.committed import (
     fixed_part,
 )
 from conductor_workers.pipelines.sources.compression import is_compressed
-from conductor_workers.pipelines.sources.file import FileSource, TypedLines
+from conductor_workers.pipelines.sources.file import FileSource
+from conductor_workers.pipelines.sources.line_reader import TypedLines
 from conductor_workers.pipelines.sources.listing import CutRule, extended, grouped
-from conductor_workers.pipelines.sources.pieces import LineReader
+from conductor_workers.pipelines.sources.pieces import Lines
 from conductor_workers.pipelines.storage import StoreAway
 from conductor_workers.pipelines.storage.name_patterns import matcher
 from conductor_workers.pipelines.storage.s3 import Listed, S3Storage
-from conductor_workers.statements import quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -120,19 +123,18 @@ class BucketSource:
         if self.like.format not in _TEXT:
             groups = replace(self.like.groups(schema), files=self._files)
             return _Explained(self.name, groups)
-        return _Explained(self.name, TypedLines(self._lines(schema), arrow_schema(schema)))
+        rows = self.like.line_reader(schema, self._lines)
+        return _Explained(self.name, TypedLines(rows, arrow_schema(schema)))
 
     def frame(
         self, spark: SparkSession, splits: Sequence[SplitDescriptor], schema: StructType
     ) -> DataFrame | None:
         """See ``NativeSource``."""
         if self.like.format in _TEXT:
-            lines = self._lines(schema)
-            columns = ", ".join(f"{quoted(name)} string" for name in lines.made)
-            text = spark.createDataFrame([], columns).schema
-            named = _Explained(self.name, lines)
-            rows = frame_of(spark, named, splits, text, placed=self.like.placing)
-            return self.like.with_types(rows, schema)
+            frames = self.like.text_pieces(
+                spark, splits, schema, self._lines, explained=partial(_Explained, self.name)
+            )
+            return functools.reduce(lambda left, right: left.unionByName(right), frames)
         rows = frame_of(spark, self.reader(schema), splits, schema, placed=self.like.placing)
         return rows if self.like.declared is None else demanded(rows, self.like.declared)
 
@@ -211,8 +213,9 @@ class BucketSource:
     def _files(self) -> BucketFiles:
         return BucketFiles(storage=self.storage)
 
-    def _lines(self, schema: StructType) -> LineReader:
-        return replace(self.like.lines(schema), files=self._files)
+    @property
+    def _lines(self) -> Lines:
+        return replace(self.like.lines, files=self._files)
 
     def _sampled(self, first: Listed) -> bytes:
         """Return enough of an object to see its columns: whole lines, or the whole of it."""
@@ -306,22 +309,34 @@ class _Explained:
     """A reader whose store may be away, or have another object by now."""
 
     node: str
-    reader: SplitReader
+    reader: Any
 
     def read(self, split: SplitDescriptor) -> Iterator[pa.RecordBatch]:
-        try:
+        """See ``SplitReader``."""
+        with _explained(self.node, split):
             yield from self.reader.read(split)
-        except FileNotFoundError as error:
-            raise _changed(self.node, split) from error
-        except StoreAway as error:
-            raise _away(self.node, error) from error
-        except SourceProblem as problem:
-            # Readers of files take what the store said for a broken file.
-            if isinstance(problem.__cause__, StoreAway):
-                raise _away(self.node, problem.__cause__) from problem
-            if isinstance(problem.__cause__, FileNotFoundError):
-                raise _changed(self.node, split) from problem
-            raise
+
+    def head(self, split: SplitDescriptor) -> bytes:
+        """See ``Lines``."""
+        with _explained(self.node, split):
+            return bytes(self.reader.head(split))
+
+
+@contextmanager
+def _explained(node: str, split: SplitDescriptor) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise _changed(node, split) from error
+    except StoreAway as error:
+        raise _away(node, error) from error
+    except SourceProblem as problem:
+        # Readers of files take what the store said for a broken file.
+        if isinstance(problem.__cause__, StoreAway):
+            raise _away(node, problem.__cause__) from problem
+        if isinstance(problem.__cause__, FileNotFoundError):
+            raise _changed(node, split) from problem
+        raise
 
 
 def open_source(node: spec.Source, place: Place) -> BucketSource:

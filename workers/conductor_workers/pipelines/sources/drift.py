@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -53,17 +54,32 @@ class DriftRule:
         Raises ``SCHEMA_CHANGED``.
         """
         names = [name for name in wanted.names if name != EXTRA]
-        self.check(there.names, names, place)
+        types = dict(zip(spelt(there.names, names, place), there.types, strict=True))
+        self.check(types, names, place)
         for name in names:
-            if name not in there.names:
+            if name not in types:
                 continue
-            found, meant = there.field(name).type, wanted.field(name).type
+            found, meant = types[name], wanted.field(name).type
             if not _readable(found, meant):
                 raise _changed(f"{place} has {name} as {found}, not as {meant}.")
 
 
 LENIENT: Final = DriftRule()
 """What is not there is NULL, and what is not asked for is not looked at."""
+
+
+def spelt(found: Iterable[str], wanted: Iterable[str], place: str) -> tuple[str, ...]:
+    """Return the names of columns with those wanted spelt as they are there: capitals do not tell
+    columns apart. Raises ``SCHEMA_CHANGED`` for one that is found twice.
+    """
+    there = tuple(found)
+    known = {name.lower(): name for name in wanted}
+    names = tuple(known.get(name.lower(), name) for name in there)
+    times = Counter(name for name in names if name in known.values())
+    for name in (name for name, count in times.items() if count > 1):
+        twice = ", ".join(each for each in there if each.lower() == name.lower())
+        raise _changed(f"{place} has the column {name} more than once: {twice}.")
+    return names
 
 
 def captured(columns: Mapping[str, Sequence[Any]], count: int) -> Iterator[str | None]:

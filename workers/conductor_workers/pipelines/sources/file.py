@@ -12,23 +12,25 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from conductor_py.pipelines import spec
 from conductor_py.pipelines.record import SplitDescriptor
 from conductor_py.records import dataclass, field
 from conductor_workers.pipelines.connectors import RAW, SourceProblem, SplitReader
-from conductor_workers.pipelines.csv_form import form_options, quote_of, separator_of, whole_only
+from conductor_workers.pipelines.csv_form import form_options, whole_only
 from conductor_workers.pipelines.enforcement import declared, demanded, enforced
 from conductor_workers.pipelines.places import in_order, placed_by_spark
 from conductor_workers.pipelines.reading import frame_of
 from conductor_workers.pipelines.settings import SettingRefused
 from conductor_workers.pipelines.shapes import arrow_schema
-from conductor_workers.pipelines.sources.compression import decompressed
 from conductor_workers.pipelines.sources.drift import EXTRA, LENIENT, DriftRule
+from conductor_workers.pipelines.sources.groups import GroupReader
+from conductor_workers.pipelines.sources.header import columns_of, names_in
+from conductor_workers.pipelines.sources.line_reader import LineReader, TypedLines
 from conductor_workers.pipelines.sources.listing import (
     CutRule,
     FileEnumerator,
@@ -37,7 +39,8 @@ from conductor_workers.pipelines.sources.listing import (
     files_of,
     unchanged,
 )
-from conductor_workers.pipelines.sources.pieces import GroupReader, LineReader, header_of
+from conductor_workers.pipelines.sources.pieces import LINE, Lines
+from conductor_workers.pipelines.sources.taken_apart import TextForm, all_text
 from conductor_workers.statements import quoted
 
 if TYPE_CHECKING:
@@ -47,9 +50,12 @@ if TYPE_CHECKING:
 
     from conductor_workers.pipelines.registry import Place
 
+    _Head = Callable[[SplitDescriptor], Sequence[str | None]]
+
 _TEXT: Final = ("csv", "json")
 _INFERRED_FROM: Final = 4
 _WHOLE: Final = CutRule()
+_HEADS_AT_ONCE: Final = 8
 #: What makes Spark take the name of a file for a pattern.
 _GLOB: Final = re.compile(r"[\\\[\]{}*?]")
 
@@ -117,7 +123,7 @@ class FileSource:
     def reader(self, schema: StructType) -> SplitReader:
         """See ``Source``."""
         if self.format in _TEXT:
-            return TypedLines(self.lines(schema), arrow_schema(schema))
+            return TypedLines(self.line_reader(schema, self.lines), arrow_schema(schema))
         return self.groups(schema)
 
     def frame(
@@ -136,14 +142,13 @@ class FileSource:
         pieces = [each for each in splits if apart or _is_piece(each)]
         frames: list[DataFrame] = []
         if whole:
-            paths = [str(each.descriptor["path"]) for each in whole]
-            frames.extend(
-                self._text_frames(spark, paths, schema)
-                if self.format in _TEXT
-                else self._typed_frames(spark, paths, schema)
-            )
-        if pieces:
-            frames.append(self._piece_frame(spark, pieces, schema))
+            read = self._text_frames if self.format in _TEXT else self._typed_frames
+            frames.extend(read(spark, whole, schema))
+        if pieces and self.format in _TEXT:
+            frames.extend(self.text_pieces(spark, pieces, schema, self.lines))
+        elif pieces:
+            rows = frame_of(spark, self.groups(schema), pieces, schema, placed=self.placing)
+            frames.append(self._demanded(rows))
         return functools.reduce(lambda left, right: left.unionByName(right), frames)
 
     def placed(
@@ -166,50 +171,57 @@ class FileSource:
         for split in splits:
             unchanged(split)
 
-    def _text_frames(
-        self, spark: SparkSession, paths: list[str], schema: StructType
+    def text_pieces(
+        self,
+        spark: SparkSession,
+        splits: Sequence[SplitDescriptor],
+        schema: StructType,
+        lines: Lines,
+        *,
+        explained: Callable[[Any], Any] = lambda reader: reader,
     ) -> Iterator[DataFrame]:
-        options = {
-            **self.options,
-            "mode": "PERMISSIVE",
-            "columnNameOfCorruptRecord": RAW,
-            "columnPruning": "false",
-            "enforceSchema": "true",
-        }
+        """Return the rows of splits of text, whose lines are read in tasks; ``explained`` gives a
+        reader words for what may go wrong.
+        """
+        wanted = _without_extra(schema)
         if self.format == "json":
-            names = _without_extra(schema)
-            reader = spark.read.options(**options).schema(_all_text((*names, RAW)))
-            rows = reader.json(_literally(paths))
-            yield self.with_types(self._native(rows), schema)
+            reader = self.line_reader(schema, lines)
+            text = _text_schema(spark, reader.made)
+            rows = frame_of(spark, explained(reader), splits, text, placed=self.placing)
+            yield self.with_types(rows, schema)
             return
-        for names, group in self._by_header(paths, schema).items():
-            self._drift.check(names, _without_extra(schema), group[0])
-            reader = spark.read.options(**options).schema(_all_text((*names, RAW)))
-            rows = reader.csv(_literally(group))
-            captured = self._captured(self._native(rows), names, schema)
-            yield self.with_types(captured, schema)
+        reader, text, form = explained(lines), _text_schema(spark, (LINE,)), self._form
+
+        def head(split: SplitDescriptor) -> Sequence[str]:
+            return names_in(reader.head(split), self.options)
+
+        for names, group in self._by_header(splits, wanted, head).items():
+            rows = frame_of(spark, reader, group, text, placed=self.placing)
+            yield self._as_declared(form.rows(rows, names), names, schema)
+
+    def _text_frames(
+        self, spark: SparkSession, splits: Sequence[SplitDescriptor], schema: StructType
+    ) -> Iterator[DataFrame]:
+        wanted, form = _without_extra(schema), self._form
+        for names, group in self._by_header(splits, wanted, self._spark_heads(spark)).items():
+            reader = spark.read.options(**form.options).schema(all_text((*names, RAW)))
+            paths = _literally([str(each.descriptor["path"]) for each in group])
+            rows = reader.format(self.format).load(paths)
+            yield self._as_declared(form.cleared(self._native(rows), names), names, schema)
+
+    def _as_declared(self, rows: DataFrame, names: Sequence[str], schema: StructType) -> DataFrame:
+        return self.with_types(self._captured(rows, names, schema), schema)
 
     def _typed_frames(
-        self, spark: SparkSession, paths: list[str], schema: StructType
+        self, spark: SparkSession, splits: Sequence[SplitDescriptor], schema: StructType
     ) -> Iterator[DataFrame]:
-        wanted = arrow_schema(schema)
+        wanted, paths = arrow_schema(schema), [str(each.descriptor["path"]) for each in splits]
         for path in paths:
             # Spark would read a column that vanished as NULL, and say nothing.
             self._drift.check_types(_footer(path, self.format), wanted, path)
         reader = spark.read.options(**self.options).schema(schema)
         rows = reader.format(self.format).load(_literally(paths))
         yield self._demanded(self._native(rows))
-
-    def _piece_frame(
-        self, spark: SparkSession, splits: list[SplitDescriptor], schema: StructType
-    ) -> DataFrame:
-        if self.format in _TEXT:
-            lines = self.lines(schema)
-            text = _text_schema(spark, lines.made)
-            rows = frame_of(spark, lines, splits, text, placed=self.placing)
-            return self.with_types(rows, schema)
-        rows = frame_of(spark, self.groups(schema), splits, schema, placed=self.placing)
-        return self._demanded(rows)
 
     def _native(self, rows: DataFrame) -> DataFrame:
         return placed_by_spark(rows) if self.placing else rows
@@ -219,6 +231,14 @@ class FileSource:
 
     def with_types(self, rows: DataFrame, schema: StructType) -> DataFrame:
         """Give rows of text their types, as the node declares them."""
+        from pyspark.sql import functions as f
+
+        if self.format == "csv":  # of an empty text no other type can be made
+            others = [each.name for each in schema if each.dataType.typeName() != "string"]
+            named = {each: f.col(quoted(each)) for each in others if each in rows.columns}
+            rows = rows.withColumns(
+                {name: f.nullif(text, f.lit("")) for name, text in named.items()}
+            )
         rule = self.declared or spec.Schema(columns=())
         formats = {
             kind: self.options[option]
@@ -227,18 +247,15 @@ class FileSource:
         }
         return enforced(rows, schema, rule, formats=formats)
 
-    def lines(self, schema: StructType) -> LineReader:
-        """Return what reads the lines of the node's files, each column as text."""
-        return LineReader(
-            format=self.format,
-            columns=_without_extra(schema),
-            header=self._has_header,
-            separator=separator_of(self.options),
-            quote=quote_of(self.options),
-            null_text=self.options.get("nullValue", ""),
-            numbered=self.placing,
-            drift=self._drift,
-        )
+    @property
+    def lines(self) -> Lines:
+        """What reads the lines of the node's files."""
+        return Lines(format=self.format, header=self._has_header)
+
+    def line_reader(self, schema: StructType, lines: Lines) -> LineReader:
+        """Return what takes lines apart in Python, each column as text."""
+        wanted = _without_extra(schema)
+        return LineReader(lines=lines, columns=wanted, options=self.options, drift=self._drift)
 
     def groups(self, schema: StructType) -> GroupReader:
         """Return what reads the row groups or stripes of the node's files."""
@@ -263,63 +280,48 @@ class FileSource:
     def _has_header(self) -> bool:
         return self.format == "csv" and self.options.get("header") == "true"
 
-    def _by_header(self, paths: list[str], schema: StructType) -> dict[tuple[str, ...], list[str]]:
-        """Group files by their columns; an empty file has none and is left out by Spark."""
-        grouped: dict[tuple[str, ...], list[str]] = {}
-        declared_names = _without_extra(schema)
-        for path in paths:
-            names = declared_names
-            if self._has_header:
-                names = _header(path, self.options) or names
-            grouped.setdefault(names, []).append(path)
+    def _by_header(
+        self, splits: Sequence[SplitDescriptor], wanted: tuple[str, ...], head: _Head
+    ) -> dict[tuple[str, ...], list[SplitDescriptor]]:
+        """Group splits by the columns of their files; an empty file has none."""
+        if not self._has_header:
+            return {wanted: list(splits)}
+        grouped: dict[tuple[str, ...], list[SplitDescriptor]] = {}
+        of_files = {str(each.descriptor["path"]): each for each in splits}
+        with ThreadPoolExecutor(_HEADS_AT_ONCE) as pool:
+            heads = dict(zip(of_files, pool.map(head, of_files.values()), strict=True))
+        for split in splits:
+            path = str(split.descriptor["path"])
+            names = columns_of(heads[path], self.options, wanted, path) or wanted
+            self._drift.check(names, wanted, path)
+            grouped.setdefault(names, []).append(split)
         return grouped
 
-    def _captured(self, rows: DataFrame, names: tuple[str, ...], schema: StructType) -> DataFrame:
+    def _spark_heads(self, spark: SparkSession) -> _Head:
+        """Return what tells the values of a file's first line: Spark itself where it alone heeds
+        how they are written.
+        """
+        if not whole_only(self.format, self.options):
+            return lambda split: names_in(self.lines.head(split), self.options)
+        options = {**self.options, "header": "false", "inferSchema": "false"}
+
+        def first(split: SplitDescriptor) -> Sequence[str | None]:
+            paths = _literally([str(split.descriptor["path"])])
+            return spark.read.options(**options).csv(paths).first() or ()
+
+        return first
+
+    @property
+    def _form(self) -> TextForm:
+        return TextForm(format=self.format, given=self.options)
+
+    def _captured(self, rows: DataFrame, names: Sequence[str], schema: StructType) -> DataFrame:
         if EXTRA not in schema.names:
             return rows
         from pyspark.sql import functions as f
 
         extra = [f.col(quoted(name)) for name in names if name not in schema.names]
         return rows.withColumn(EXTRA, f.to_json(f.struct(*extra)) if extra else f.lit(None))
-
-
-@dataclass(frozen=True, slots=True)
-class TypedLines:
-    """Lines with the types of the schema; a value that does not fit is NULL."""
-
-    lines: LineReader
-    schema: pa.Schema
-
-    def read(self, split: SplitDescriptor) -> Iterator[pa.RecordBatch]:
-        """See ``SplitReader``."""
-        import pyarrow as pa
-
-        for batch in self.lines.read(split):
-            columns = [
-                _cast(batch.column(batch.schema.get_field_index(each.name)), each.type)
-                if each.name in batch.schema.names
-                else pa.nulls(batch.num_rows, each.type)
-                for each in self.schema
-            ]
-            yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
-
-
-def _cast(column: Any, kind: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
-    import pyarrow as pa
-
-    try:
-        return column.cast(kind)
-    except pa.ArrowInvalid:
-        return pa.array([_scalar(value, kind) for value in column], kind)
-
-
-def _scalar(value: Any, kind: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
-    import pyarrow as pa
-
-    try:
-        return value.cast(kind).as_py()
-    except pa.ArrowInvalid:
-        return None
 
 
 def _literally(paths: Sequence[str]) -> list[str]:
@@ -330,12 +332,8 @@ def _without_extra(schema: StructType) -> tuple[str, ...]:
     return tuple(each.name for each in schema if each.name != EXTRA)
 
 
-def _all_text(names: Sequence[str]) -> str:
-    return ", ".join(f"{quoted(name)} string" for name in names)
-
-
 def _text_schema(spark: SparkSession, names: Sequence[str]) -> StructType:
-    return spark.createDataFrame([], _all_text(names)).schema
+    return spark.createDataFrame([], all_text(names)).schema
 
 
 def _footer(path: str, data_format: str) -> pa.Schema:
@@ -351,11 +349,6 @@ def _footer(path: str, data_format: str) -> pa.Schema:
         raise SourceProblem(
             "SOURCE_CHANGED", f"The file {path} is no readable {data_format} file: {error}"
         ) from error
-
-
-def _header(path: str, options: Mapping[str, str]) -> tuple[str, ...]:
-    with Path(path).open("rb") as stored, decompressed(stored, path) as file:
-        return header_of(file.readline(), options)
 
 
 def _is_piece(split: SplitDescriptor) -> bool:

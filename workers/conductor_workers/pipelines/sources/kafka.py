@@ -32,7 +32,7 @@ from conductor_workers.pipelines.places import OFFSET
 from conductor_workers.pipelines.reading import frame_of
 from conductor_workers.pipelines.registry import Place
 from conductor_workers.pipelines.shapes import NotOfType, arrow_schema, shaped
-from conductor_workers.pipelines.sources.pieces import as_text
+from conductor_workers.pipelines.sources.line_reader import text_of
 from conductor_workers.statements import quoted
 
 if TYPE_CHECKING:
@@ -341,7 +341,7 @@ class KafkaReader:
             if not isinstance(document, dict):
                 raw = bytes(value or b"").decode("utf-8", "replace")
                 return [*([None] * len(names)), raw, *offset]
-            return [*(as_text(document.get(name)) for name in names), None, *offset]
+            return [*(text_of(document.get(name)) for name in names), None, *offset]
         if not isinstance(document, dict):
             where = f"{message.topic()}/{message.partition()} at {message.offset()}"
             raise SourceProblem("SCHEMA_CHANGED", f"{self.broker.node}: {where} is no JSON object.")
