@@ -48,6 +48,75 @@ _CODECS: Final = frozenset(
 )
 
 
+_LISTED: Final = "is not heeded: paths say which files are read"
+_TYPED: Final = "is not heeded: text is given its type by SQL's own rules, and dateFormat and"
+_WRITTEN: Final = "has a meaning for sinks only"
+_BY_SCHEMA: Final = "is not heeded: schema says what is done about rows that do not fit"
+#: Options that a source of a pipeline takes no notice of, for each format or for one; with why.
+_UNHEEDED: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            (
+                *("ignoreCorruptFiles", "ignoreMissingFiles", "modifiedAfter", "modifiedBefore"),
+                *("pathGlobFilter", "recursiveFileLookup"),
+            ),
+            _LISTED,
+        ),
+        **dict.fromkeys(
+            (
+                *("compression", "maxRecordsPerFile", "escapeQuotes", "quoteAll"),
+                *("ignoreNullFields", "writeNonAsciiCharacterAsCodePoint"),
+            ),
+            _WRITTEN,
+        ),
+        **dict.fromkeys(("columnNameOfCorruptRecord", "enforceSchema", "mode"), _BY_SCHEMA),
+        **dict.fromkeys(
+            (
+                *("enableDateTimeParsingFallback", "locale", "nanValue", "negativeInf"),
+                *("positiveInf", "preferDate", "timestampNTZFormat"),
+            ),
+            f"{_TYPED} timestampFormat",
+        ),
+        "timeZone": "is not heeded; set spark.sql.session.timeZone in env.spark",
+    }
+)
+#: What an option may say, since it says what is done.
+_SO_ANYWAY: Final = frozenset({("mode", "PERMISSIVE"), ("enforceSchema", "true")})
+_OF_ROWS: Final = ("dateFormat", "timestampFormat")
+
+
+def source_option_findings(
+    format: str, options: Mapping[str, object], *, by: str, keys_matter: bool
+) -> Iterator[tuple[str, str]]:
+    """List the options that a source of a pipeline does not heed, beside those it does not take.
+
+    ``keys_matter``: its schema says something about columns that come or go.
+    """
+    refused = set[str]()
+    for name, why in option_findings(format, options):
+        refused.add(name)
+        yield name, why
+    for name, value in options.items():
+        text = str(value)
+        if name in refused or (name, text if name == "mode" else text.lower()) in _SO_ANYWAY:
+            continue
+        if name in _UNHEEDED:
+            yield name, _UNHEEDED[name]
+        elif name in _PARQUET and by == "row_groups":
+            yield name, "is heeded for whole files only; set split.by to file"
+        elif format == "json" and keys_matter and name not in _OF_ROWS:
+            yield name, "cannot be heeded while schema tells of columns that come or go"
+        elif name == "encoding" and _needs_whole(text, format, options):
+            yield name, f"must be UTF-8, ISO-8859-1 or US-ASCII, not {text}, without multiLine"
+
+
+def _needs_whole(encoding: str, format: str, options: Mapping[str, object]) -> bool:
+    """Say whether the ends of lines cannot be told by bytes."""
+    whole = str(options.get("multiLine", "false")).lower() == "true"
+    told = format == "json" and "lineSep" in options
+    return encoding.upper().startswith(("UTF-16", "UTF-32")) and not whole and not told
+
+
 def option_findings(format: str, options: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """List the options that a format does not take: the name, and why."""
     known = _KNOWN.get(format)

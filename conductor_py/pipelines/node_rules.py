@@ -9,10 +9,10 @@ from typing import Final
 
 from conductor_py.pipelines.chance import moments
 from conductor_py.pipelines.client_options import database_findings, kafka_findings
-from conductor_py.pipelines.format_options import option_findings
+from conductor_py.pipelines.format_options import option_findings, source_option_findings
 from conductor_py.pipelines.kinds import SOURCES, is_foreign
 from conductor_py.pipelines.measures import NEEDED, read_measure
-from conductor_py.pipelines.spec import Job, Sink, Source, Transform
+from conductor_py.pipelines.spec import Job, Schema, Sink, Source, Transform
 
 Finding = tuple[str, str]
 """A path below the node, and a sentence."""
@@ -144,7 +144,10 @@ def _file(node: Source, job: Job) -> Iterator[Finding]:
     formats, file_format = _CUT_FORMATS.get(by), node.settings.get("format")
     if formats is not None and file_format not in formats:
         yield ".split.by", f"{by} cuts {' and '.join(formats)} files; use file for {file_format}"
-    yield from _options(node)
+    options, form = node.settings.get("options", {}), str(file_format or "parquet")
+    keys_matter = node.schema is not None and _drifts(node.schema)
+    for name, why in source_option_findings(form, options, by=by, keys_matter=keys_matter):
+        yield f".options['{name}']", why
     yield from _store_findings(node)
     lines = node.settings.get("options", {}).get("multiLine", "false")
     if by == "bytes" and str(lines).lower() == "true":
@@ -162,7 +165,11 @@ def _store_findings(node: Source | Sink) -> Iterator[Finding]:
         )
 
 
-def _options(node: Source | Sink) -> Iterator[Finding]:
+def _drifts(schema: Schema) -> bool:
+    return schema.extra_columns != "ignore" or schema.missing_columns != "null"
+
+
+def _options(node: Sink) -> Iterator[Finding]:
     given = node.settings.get("options", {})
     for name, why in option_findings(str(node.settings.get("format", "parquet")), given):
         yield f".options['{name}']", why
@@ -170,6 +177,9 @@ def _options(node: Source | Sink) -> Iterator[Finding]:
 
 def _jdbc(node: Source, _: Job) -> Iterator[Finding]:
     yield from _database_findings(node)
+    if node.schema is not None and node.schema.cast_errors == "null":
+        yield ".schema.cast_errors", "must not be null: a value that is not of its type fails"
+    yield from _columns_as_asked(node, "a query gives the columns that it names")
     if ("table" in node.settings) == ("query" in node.settings):
         yield ".table", "exactly one of table and query must be given"
     if "query" in node.settings:
@@ -187,6 +197,18 @@ def _kafka(node: Source, _: Job) -> Iterator[Finding]:
         yield ".schema", "must be given for the format json: columns cannot be guessed"
     if node.settings.get("format") != "json" and node.schema is not None:
         yield ".schema", "has a meaning for the format json only"
+    else:
+        yield from _columns_as_asked(node, "of a message the declared columns are taken")
+
+
+def _columns_as_asked(node: Source, why: str) -> Iterator[Finding]:
+    """Refuse what files alone heed."""
+    if node.schema is None:
+        return
+    if node.schema.extra_columns != "ignore":
+        yield ".schema.extra_columns", f"must be ignore: {why}"
+    if node.kind == "kafka" and node.schema.missing_columns != "null":
+        yield ".schema.missing_columns", f"must be null: {why}"
 
 
 def _generator(node: Source, _: Job) -> Iterator[Finding]:

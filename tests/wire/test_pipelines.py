@@ -257,6 +257,57 @@ def test_last_row_of_a_key_is_refused_where_rows_have_no_order(between, named):
     read_job(body)
 
 
+_FILES: Json = {"id": "a", "kind": "file", "output": "a_out", "paths": ["/in"]}
+
+
+@pytest.mark.parametrize(
+    ("format", "options", "says"),
+    [
+        ("csv", {"timeZone": "Europe/Berlin"}, "set spark.sql.session.timeZone in env.spark"),
+        ("json", {"timestampNTZFormat": "dd.MM.yyyy"}, "is not heeded"),
+        ("csv", {"nanValue": "n/a"}, "is not heeded"),
+        ("csv", {"mode": "FAILFAST"}, "schema says what is done"),
+        ("parquet", {"pathGlobFilter": "*.pq"}, "paths say which files are read"),
+        ("orc", {"modifiedAfter": "2026-01-01T00:00:00"}, "paths say which files are read"),
+        ("parquet", {"compression": "snappy"}, "for sinks only"),
+        ("csv", {"encoding": "UTF-16"}, "must be UTF-8, ISO-8859-1 or US-ASCII"),
+        ("json", {"allowComments": True}, "while schema tells of columns that come or go"),
+        ("csv", {"mode": "PERMISSIVE", "encoding": "UTF-16", "multiLine": True}, None),
+        ("csv", {"inferSchema": True, "dateFormat": "dd.MM.yyyy", "comment": "#"}, None),
+    ],
+)
+def test_an_option_that_a_source_does_not_heed_is_refused(format, options, says):
+    rule = {"columns": [{"name": "id", "type": "int"}], "extra_columns": "fail"}
+    given = {**_FILES, "format": format, "options": options, "schema": rule}
+    body = job([given], [], [sink("out", "a")])
+    if says is None:
+        assert read_job(body)
+        return
+    (name,) = options
+    assert says in _wrong(body)[f"$.sources[0].options['{name}']"]
+
+
+def test_what_only_whole_files_heed_is_refused_where_files_are_cut():
+    given = {**_FILES, "format": "parquet", "options": {"datetimeRebaseMode": "LEGACY"}}
+    assert read_job(job([given], [], [sink("out", "a")]))
+    body = job([{**given, "split": {"by": "row_groups"}}], [], [sink("out", "a")])
+    assert "whole files only" in _wrong(body)["$.sources[0].options['datetimeRebaseMode']"]
+
+
+def test_what_files_alone_heed_of_a_schema_is_refused_of_others():
+    columns = [{"name": "id", "type": "int"}]
+    table = {"id": "a", "kind": "jdbc", "output": "a_out", "url": "sqlite:////t.db", "table": "t"}
+    topic = {"id": "a", "kind": "kafka", "output": "a_out", "servers": "k:9", "topics": ["t"]}
+    for given, rules in (
+        (table, {"cast_errors": "null", "extra_columns": "fail"}),
+        ({**topic, "format": "json"}, {"extra_columns": "capture", "missing_columns": "fail"}),
+    ):
+        found = _wrong(
+            job([{**given, "schema": {"columns": columns, **rules}}], [], [sink("out", "a")])
+        )
+        assert set(found) == {f"$.sources[0].schema.{name}" for name in rules}
+
+
 def test_all_that_is_wrong_is_listed_at_once():
     body = example()
     body["sources"][0]["format"] = "avro"
