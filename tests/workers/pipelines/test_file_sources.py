@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from pyspark.sql import SparkSession
 from conductor_py.pipelines import spec
 from conductor_workers.pipelines.connectors import Owner, SourceProblem
 from conductor_workers.pipelines.registry import Place, open_source
+from conductor_workers.pipelines.sources.listing import CutRule, file_enumerator
 from conductor_workers.pipelines.trouble import trouble
 from conductor_workers.testing import SourceSample
 from conductor_workers.testing.sources import walked
@@ -273,3 +276,46 @@ def test_a_column_without_a_name_has_the_one_that_spark_gives_it(
     columns = "_c0 int, a1 string, a2 int"
     found = _same(spark, tmp_path / "a.csv", columns, options={"header": True})
     assert found == [{"_c0": 0, "a1": "x", "a2": 1}, {"_c0": 1, "a1": "y", "a2": 2}]
+
+
+_TYPED: dict[str, tuple[Any, str, str]] = {
+    "at": (pa.array([0] * 2, pa.timestamp("us")), "timestamp_ntz", "date"),
+    "d": (
+        pa.array([Decimal("1.2300")] * 2, pa.decimal128(10, 4)),
+        "decimal(12,4)",
+        "decimal(10,2)",
+    ),
+    "u": (pa.array([4_000_000_000] * 2, pa.uint32()), "bigint", "int"),
+    "c": (pa.array(["x"] * 2).dictionary_encode(), "string", "int"),
+    "day": (pa.array([date(2026, 1, 1)] * 2, pa.date32()), "date", "timestamp"),
+}
+
+
+@pytest.mark.parametrize("name", list(_TYPED))
+def test_a_type_that_loses_something_is_refused_whole_and_cut(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    values, fits, loses = _TYPED[name]
+    pq.write_table(pa.table({name: values}), tmp_path / "a.parquet", row_group_size=1)
+    assert len(_same(spark, tmp_path / "a.parquet", f"{name} {fits}")) == 2
+    for cut in (False, True):
+        told = _refused(spark, tmp_path / "a.parquet", f"{name} {loses}", cut=cut)
+        assert told.startswith(f"SCHEMA_CHANGED: The file {tmp_path}/a.parquet has {name} as ")
+
+
+def test_a_time_keeps_its_microseconds(spark: SparkSession, tmp_path: Path) -> None:
+    instants = pa.array([1_767_225_600_000_001_999] * 2, pa.timestamp("ns"))
+    orc.write_table(pa.table({"at": instants}), tmp_path / "a.orc")
+    found = _same(spark, tmp_path / "a.orc", "at timestamp")
+    assert [row["at"].microsecond for row in found] == [1, 1]
+
+
+def test_a_path_that_names_one_thing_must_be_there(tmp_path: Path) -> None:
+    def found(pattern: str, *, watch: bool = False) -> int:
+        enumerator = file_enumerator({}, (f"{tmp_path}/{pattern}",), "csv", CutRule(), watch=watch)
+        return len(enumerator.discover(first_ord=0, limit=9).found)
+
+    with pytest.raises(SourceProblem, match=r"/nowhere/a\.csv is not there") as told:
+        found("nowhere/a.csv")
+    assert (told.value.code, told.value.retryable) == ("SOURCE_UNAVAILABLE", True)
+    assert found("nowhere/*.csv") == found("nowhere", watch=True) == found("") == 0

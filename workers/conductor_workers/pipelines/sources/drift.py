@@ -107,19 +107,31 @@ def _plain(value: object) -> str:
 
 def _readable(there: Any, wanted: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
     """Say whether the one can be read as the other without loss."""
-    import pyarrow as pa
     from pyarrow import types
 
+    if types.is_dictionary(there):
+        there = there.value_type
     if there.equals(wanted) or types.is_nested(there) or types.is_nested(wanted):
         return bool(types.is_nested(there) == types.is_nested(wanted))
-    for same in (types.is_temporal, _is_text, pa.types.is_binary):
-        if same(there) or same(wanted):
-            return bool(same(there) and same(wanted))
+    if types.is_decimal(there) and types.is_decimal(wanted):
+        more = wanted.scale - there.scale
+        return bool(0 <= more <= wanted.precision - there.precision)
     if types.is_integer(there) and types.is_integer(wanted):
-        return bool(there.bit_width <= wanted.bit_width)
+        # Spark has no numbers without a sign: it takes the next larger one.
+        least = there.bit_width + types.is_unsigned_integer(there)
+        return bool(least <= wanted.bit_width)
     if types.is_floating(there) and types.is_floating(wanted):
         return bool(there.bit_width <= wanted.bit_width)
-    return bool(types.is_decimal(there) and types.is_decimal(wanted))
+    kinds = (types.is_timestamp, types.is_date32, _is_text, _is_bytes)
+    return any(bool(same(there) and same(wanted)) for same in kinds)
+
+
+def _is_bytes(kind: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
+    from pyarrow import types
+
+    return bool(
+        types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind)
+    )
 
 
 def _is_text(kind: Any) -> bool:  # noqa: ANN401 - pyarrow has no types

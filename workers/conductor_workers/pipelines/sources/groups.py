@@ -118,7 +118,8 @@ class GroupReader:
         columns = [
             self._extra(table)
             if field.name == EXTRA and self.drift.captures
-            else table[field.name].cast(field.type)
+            # Spark drops what is shorter than a microsecond.
+            else table[field.name].cast(field.type, safe=not pa.types.is_timestamp(field.type))
             if field.name in table.column_names
             else pa.nulls(table.num_rows, field.type)
             for field in self.schema

@@ -90,7 +90,9 @@ class FileEnumerator:
     parts: int = 0
 
     def discover(self, *, first_ord: int, limit: int) -> Discovery:
-        """See ``SplitEnumerator``. Raises ``SOURCE_CHANGED`` for files that cannot be read."""
+        """See ``SplitEnumerator``. Raises ``SOURCE_CHANGED`` for files that cannot be read, and
+        ``SOURCE_UNAVAILABLE``.
+        """
         found: list[SplitDescriptor] = []
         for file in self._coming():
             faults.reach("F13")
@@ -118,6 +120,8 @@ class FileEnumerator:
         """Nothing is open."""
 
     def _coming(self) -> Iterator[Found]:
+        if not self.watch and not self.seen:
+            _refuse_absent(self.patterns)
         new = (file for file in files_of(self.patterns) if file.path not in self.seen)
         return iter(sorted(new, key=self._place))
 
@@ -211,6 +215,13 @@ def grouped(units: list[tuple[int, int]], size: int) -> Iterator[tuple[int, list
         total += unit[0]
     if gathered:
         yield first, gathered
+
+
+def _refuse_absent(patterns: Iterable[str]) -> None:
+    """Raise ``SOURCE_UNAVAILABLE`` for a path that names one thing, which is not there."""
+    for pattern in patterns:
+        if not glob.has_magic(pattern) and not os.path.lexists(pattern):
+            raise SourceProblem("SOURCE_UNAVAILABLE", f"{pattern} is not there.", retryable=True)
 
 
 def _numbered(split: SplitDescriptor, number: int) -> SplitDescriptor:
