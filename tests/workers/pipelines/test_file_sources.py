@@ -21,6 +21,7 @@ from conductor_workers.pipelines.sources.listing import CutRule, file_enumerator
 from conductor_workers.pipelines.trouble import trouble
 from conductor_workers.testing import SourceSample
 from conductor_workers.testing.sources import walked
+from tests.workers.pipelines.jobs import Trial, files, generated, job_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -29,34 +30,34 @@ _CUTS = {"csv": "bytes", "json": "bytes", "parquet": "row_groups", "orc": "strip
 Row = dict[str, Any]
 
 
+def source_of(path: Path, form: str, **more: Any) -> Any:
+    """A source of the files at a path."""
+    settings = {"paths": [str(path)], "format": form, "options": more.pop("options", None) or {}}
+    node = spec.Source(id="in", kind="file", output="o", settings=settings, **more)
+    return open_source(node, Place(owner=Owner(task="e/r"), pipeline="p", work_dir="/nowhere"))
+
+
 def read(
     spark: SparkSession,
     path: Path,
     columns: str,
     *,
     cut: bool = False,
+    form: str = "",
     options: dict[str, Any] | None = None,
     **rule: Any,
 ) -> list[Row]:
-    """The rows of a file, or of a folder's files, of the format that the suffix of one says; a bad
-    one is what is said of it.
+    """The rows of a file, or of a folder's files, of the format that a suffix says; a bad one is
+    what is said of it.
     """
-    form = next(iter(sorted(path.iterdir()))).suffix[1:] if path.is_dir() else path.suffix[1:]
-    size = max(4, path.stat().st_size // 9)
+    form = form or (min(path.iterdir()) if path.is_dir() else path).suffix[1:]
+    size = max(4, path.stat().st_size // 9) if path.is_file() else 4
     named = [column.split(" ", 1) for column in columns.split(", ")]
-    node = spec.Source(
-        id="in",
-        kind="file",
-        output="o",
-        split=spec.SplitRule(by=_CUTS[form], size_bytes=size) if cut else None,
-        schema=spec.Schema(
-            columns=tuple(spec.Column(name=name, type=type_) for name, type_ in named), **rule
-        ),
-        settings={"paths": [str(path)], "format": form, "options": options or {}},
+    schema = spec.Schema(
+        columns=tuple(spec.Column(name=name, type=type_) for name, type_ in named), **rule
     )
-    source: Any = open_source(
-        node, Place(owner=Owner(task="e/r"), pipeline="p", work_dir="/nowhere")
-    )
+    split = spec.SplitRule(by=_CUTS[form], size_bytes=size) if cut else None
+    source = source_of(path, form, options=options, schema=schema, split=split)
     splits, _ = walked(SourceSample(source=source, rows=()), limit=99)
     found = [row.asDict() for row in source.frame(spark, splits, source.schema(spark)).collect()]
     return sorted(map(_judged, found), key=str)
@@ -319,3 +320,42 @@ def test_a_path_that_names_one_thing_must_be_there(tmp_path: Path) -> None:
         found("nowhere/a.csv")
     assert (told.value.code, told.value.retryable) == ("SOURCE_UNAVAILABLE", True)
     assert found("nowhere/*.csv") == found("nowhere", watch=True) == found("") == 0
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "parquet", "orc"])
+def test_columns_that_a_sink_makes_folders_of_come_back(trial: Trial, form: str) -> None:
+    options = {"header": True} if form == "csv" else {}
+    made = {
+        "id": "made",
+        "kind": "map",
+        "inputs": {"i": "g_rows"},
+        "output": "rows",
+        "select": {"id": "id", "day": "array(date'2026-01-01', null)[id % 2]", "note": "'a/b=é '"},
+    }
+    lake = trial.place / "lake"
+    written = files("out", "rows", lake, form, partition_by=["day", "note"], options=options)
+    assert trial.run(job_of([generated("g", 4)], [written], [made])).finished
+    for cut in (False, True):
+        found = read(
+            trial.spark,
+            lake,
+            "note string, id bigint, day date",
+            form=form,
+            cut=cut,
+            options=options,
+        )
+        assert sorted((row["id"], row["day"], row["note"]) for row in found) == [
+            (number, None if number % 2 else date(2026, 1, 1), "a/b=é ") for number in range(4)
+        ]
+
+
+def test_a_line_that_is_no_json_is_a_bad_row_and_makes_no_column(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "a.json").write_text('{"id":1}\nbad\n{"id":2}\n')
+    source = source_of(tmp_path / "a.json", "json")
+    schema = source.schema(spark)
+    assert schema.names == ["id"]
+    splits, _ = walked(SourceSample(source=source, rows=()), limit=9)
+    found = source.frame(spark, splits, schema).collect()
+    assert [row["_raw"] for row in found if row["_bad"]] == ["bad"]

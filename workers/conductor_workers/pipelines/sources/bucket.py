@@ -40,6 +40,7 @@ from conductor_workers.pipelines.sources.committed import (
 )
 from conductor_workers.pipelines.sources.compression import is_compressed
 from conductor_workers.pipelines.sources.file import FileSource
+from conductor_workers.pipelines.sources.folders import with_folders
 from conductor_workers.pipelines.sources.line_reader import TypedLines
 from conductor_workers.pipelines.sources.listing import CutRule, extended, grouped
 from conductor_workers.pipelines.sources.pieces import Lines
@@ -130,6 +131,11 @@ class BucketSource:
         self, spark: SparkSession, splits: Sequence[SplitDescriptor], schema: StructType
     ) -> DataFrame | None:
         """See ``NativeSource``."""
+        return with_folders(splits, schema, partial(self._frame, spark))
+
+    def _frame(
+        self, spark: SparkSession, splits: Sequence[SplitDescriptor], schema: StructType
+    ) -> DataFrame:
         if self.like.format in _TEXT:
             frames = self.like.text_pieces(
                 spark, splits, schema, self._lines, explained=partial(_Explained, self.name)

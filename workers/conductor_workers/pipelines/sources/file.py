@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from conductor_py.pipelines import spec
@@ -28,6 +29,7 @@ from conductor_workers.pipelines.reading import frame_of
 from conductor_workers.pipelines.settings import SettingRefused
 from conductor_workers.pipelines.shapes import arrow_schema
 from conductor_workers.pipelines.sources.drift import EXTRA, LENIENT, DriftRule
+from conductor_workers.pipelines.sources.folders import with_folders
 from conductor_workers.pipelines.sources.groups import GroupReader
 from conductor_workers.pipelines.sources.header import columns_of, names_in
 from conductor_workers.pipelines.sources.line_reader import LineReader, TypedLines
@@ -107,6 +109,8 @@ class FileSource:
         reader = spark.read.options(**self.options)
         if self.format == "csv":
             reader = reader.option("inferSchema", "true")
+        if self.format == "json":  # a line that cannot be read is a bad row, and no column
+            reader = reader.option("mode", "DROPMALFORMED")
         return reader.format(self.format).load(_literally(files)).schema
 
     def enumerator(self, restored: Mapping[str, Any]) -> FileEnumerator:
@@ -132,6 +136,11 @@ class FileSource:
         """See ``NativeSource``."""
         for split in splits:
             unchanged(split)
+        return with_folders(splits, schema, partial(self._frame, spark))
+
+    def _frame(
+        self, spark: SparkSession, splits: Sequence[SplitDescriptor], schema: StructType
+    ) -> DataFrame:
         apart = self._read_apart
         if apart and (odd := whole_only(self.format, self.options)):
             raise SettingRefused(
