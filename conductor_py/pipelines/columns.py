@@ -126,6 +126,10 @@ def _missing(named: Iterable[tuple[str, str]], columns: Columns | None) -> Itera
 
 def _held(node: Node, columns: Columns | None, path: str) -> Iterator[Violation]:
     """Look for columns that a sink's form has no place for."""
+    folders = {each.lower() for each in node.settings.get("partition_by", ())}
+    if node.kind == "file" and columns and folders >= set(columns):
+        message = "names all columns; at least one column must be left for the files"
+        yield Violation(path=f"{path}.partition_by", message=message)
     is_csv = node.kind == "file" and node.settings.get("format") == "csv"
     if not isinstance(node, Sink) or not (is_csv or node.kind == "jdbc"):
         return

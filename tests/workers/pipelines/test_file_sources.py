@@ -14,6 +14,7 @@ from pyarrow import orc
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from conductor_py.errors import DefinitionError
 from conductor_py.pipelines import spec
 from conductor_workers.pipelines.connectors import Owner, SourceProblem
 from conductor_workers.pipelines.registry import Place, open_source
@@ -359,3 +360,49 @@ def test_a_line_that_is_no_json_is_a_bad_row_and_makes_no_column(
     splits, _ = walked(SourceSample(source=source, rows=()), limit=9)
     found = source.frame(spark, splits, schema).collect()
     assert [row["_raw"] for row in found if row["_bad"]] == ["bad"]
+
+
+@pytest.mark.parametrize("options", [{}, {"multiLine": True}])
+def test_what_a_sink_writes_as_csv_is_read_back(trial: Trial, options: dict[str, Any]) -> None:
+    texts = ["cast(null as string)", "''", "'a\"b'", "'x,y'", "' s '", "'back\\\\slash'", "'\"'"]
+    texts += ["'l\\nm'", "'\\r\\n'"] if options else []
+    made = {
+        "id": "made",
+        "kind": "map",
+        "inputs": {"i": "g_rows"},
+        "output": "rows",
+        "select": {"id": "id", "a": f"array({', '.join(texts)})[id]"},
+    }
+    out = trial.place / "out"
+    given = {"header": True, **options}
+    written = files("out", "rows", out, "csv", options=given)
+    assert trial.run(job_of([generated("g", len(texts))], [written], [made])).finished
+    for cut in (False, True):
+        found = read(trial.spark, out, "id int, a string", form="csv", cut=cut, options=given)
+        assert [row["a"] for row in sorted(found, key=lambda row: row["id"])] == [
+            *(None, "", 'a"b', "x,y", " s ", "back\\slash", '"'),
+            *(["l\nm", "\r\n"] if options else []),
+        ]
+
+
+@pytest.mark.parametrize("by", ["folder", "row"])
+def test_a_sink_that_would_leave_files_without_columns_is_refused(trial: Trial, by: str) -> None:
+    made = {
+        "id": "made",
+        "kind": "sql" if by == "row" else "map",
+        "inputs": {"i": "g_rows"},
+        "output": "rows",
+        **({"query": "select id as p from i"} if by == "row" else {"select": {"p": "id"}}),
+    }
+    sink = files("out", "rows", trial.place / "out", partition_by=["P"])
+    job = job_of([generated("g", 2)], [sink], [made], env={"restart": {"per_pipeline": 0}})
+    if by == "folder":
+        with pytest.raises(DefinitionError) as refused:
+            trial.run(job)
+        (found,) = refused.value.violations
+        assert found.path == "$.sinks[0].partition_by"
+        assert "at least one column must be left" in found.message
+        return
+    (told,) = (each["lastError"] for each in trial.run(job).document["pipelines"])
+    assert told["code"] == "SINK_REFUSED"
+    assert told["message"].startswith("out: partition_by names all columns")

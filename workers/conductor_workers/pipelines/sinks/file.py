@@ -98,6 +98,7 @@ class FileSink:
         still be writing to theirs.
         """
         self._refuse_replaced()
+        self._refuse_folders_only(frame)
         place = self._parts(epoch) / uuid.uuid4().hex[:8]
         place.parent.mkdir(parents=True, exist_ok=True)
         watched, figures = counted(frame)
@@ -225,6 +226,15 @@ class FileSink:
         for place in parts.glob("*"):
             if str(place.relative_to(self.root)) != staged["place"]:
                 shutil.rmtree(place, ignore_errors=True)
+
+    def _refuse_folders_only(self, frame: DataFrame) -> None:
+        if {name.lower() for name in self.partition_by} >= {name.lower() for name in frame.columns}:
+            raise SinkProblem(
+                "SINK_REFUSED",
+                f"{self.name}: partition_by names all columns, {', '.join(frame.columns)}; at "
+                "least one must be left for the files.",
+                retryable=False,
+            )
 
     def _refuse_replaced(self) -> None:
         if (self.root / MANIFEST_NAME).exists():
