@@ -206,7 +206,7 @@ class FileSource:
 
         for names, group in self._by_header(splits, wanted, head).items():
             rows = frame_of(spark, reader, group, text, placed=self.placing)
-            yield self._as_declared(form.rows(rows, names), names, schema)
+            yield self._as_declared(form.rows(rows, names, schema), names, schema)
 
     def _text_frames(
         self, spark: SparkSession, splits: Sequence[SplitDescriptor], schema: StructType
@@ -216,7 +216,7 @@ class FileSource:
             reader = spark.read.options(**form.options).schema(all_text((*names, RAW)))
             paths = _literally([str(each.descriptor["path"]) for each in group])
             rows = reader.format(self.format).load(paths)
-            yield self._as_declared(form.cleared(self._native(rows), names), names, schema)
+            yield self._as_declared(form.cleared(self._native(rows), names, schema), names, schema)
 
     def _as_declared(self, rows: DataFrame, names: Sequence[str], schema: StructType) -> DataFrame:
         return self.with_types(self._captured(rows, names, schema), schema)
@@ -240,14 +240,6 @@ class FileSource:
 
     def with_types(self, rows: DataFrame, schema: StructType) -> DataFrame:
         """Give rows of text their types, as the node declares them."""
-        from pyspark.sql import functions as f
-
-        if self.format == "csv":  # of an empty text no other type can be made
-            others = [each.name for each in schema if each.dataType.typeName() != "string"]
-            named = {each: f.col(quoted(each)) for each in others if each in rows.columns}
-            rows = rows.withColumns(
-                {name: f.nullif(text, f.lit("")) for name, text in named.items()}
-            )
         rule = self.declared or spec.Schema(columns=())
         formats = {
             kind: self.options[option]

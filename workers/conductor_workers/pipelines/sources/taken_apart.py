@@ -17,6 +17,7 @@ from conductor_workers.statements import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
 #: What Spark is told to make of ``""``, so that it is not taken for NULL.
 _EMPTY: Final = "\0empty\0"
@@ -43,24 +44,31 @@ class TextForm:
             "enforceSchema": "true",
         }
 
-    def rows(self, lines: DataFrame, names: Sequence[str]) -> DataFrame:
+    def rows(self, lines: DataFrame, names: Sequence[str], schema: StructType) -> DataFrame:
         """Return the rows of lines of CSV: these columns and ``_raw``, as text."""
         from pyspark.sql import functions as f
 
         kept = [AT] if AT in lines.columns else []
         options = {**self.options, "header": "false"}
         row = f.from_csv(f.col(LINE), all_text((*names, RAW)), options)
-        return self.cleared(lines.select(row.alias(_ROW), *kept).select(f"{_ROW}.*", *kept), names)
+        flat = lines.select(row.alias(_ROW), *kept).select(f"{_ROW}.*", *kept)
+        return self.cleared(flat, names, schema)
 
-    def cleared(self, rows: DataFrame, names: Sequence[str]) -> DataFrame:
-        """Give values that are empty and quoted their place."""
+    def cleared(self, rows: DataFrame, names: Sequence[str], schema: StructType) -> DataFrame:
+        """Say of what is empty and quoted what it is: a text, and of another type NULL."""
         from pyspark.sql import functions as f
 
         if self.options.get("emptyValue") != _EMPTY:
             return rows
+        others = {each.name for each in schema if each.dataType.typeName() != "string"}
         texts = {name: f.col(quoted(name)) for name in names}
         return rows.withColumns(
-            {name: f.when(text == _EMPTY, "").otherwise(text) for name, text in texts.items()}
+            {
+                name: f.nullif(text, f.lit(_EMPTY))
+                if name in others
+                else f.when(text == _EMPTY, "").otherwise(text)
+                for name, text in texts.items()
+            }
         )
 
 
