@@ -8,7 +8,7 @@ Spark's words.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from conductor_py.pipelines import spec
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _UNREADABLE: Final = "UNREADABLE_ROW"
 _WRONG_TYPE: Final = "WRONG_TYPE"
 _MISSING: Final = "MISSING_VALUE"
+#: What the name of a column begins with while it holds what was read; no column is named so.
+_AS_READ: Final = "\0"
 
 
 def enforced(
@@ -39,16 +41,17 @@ def enforced(
     """
     from pyspark.sql import functions as f
 
-    typed = []
+    values: list[Column] = []
     reasons = [_Reason(_UNREADABLE, f.col(RAW).isNotNull(), f.lit("the row cannot be taken apart"))]
     for field in schema:
         if field.name not in frame.columns:
-            typed.append(f.lit(None).cast(field.dataType).alias(field.name))
+            values.append(f.lit(None).cast(field.dataType).alias(field.name))
             continue
-        text = f.col(quoted(field.name))
-        value = _value(text, field, strict=rule.cast_errors == "fail", formats=formats or {})
-        typed.append(value.alias(field.name))
+        given, value = f.col(quoted(field.name)), f.col(quoted(field.name))
+        made = _value(given, field, strict=rule.cast_errors == "fail", formats=formats or {})
+        values.append(made.alias(field.name))
         if rule.cast_errors == "bad_row" and field.dataType.typeName() != "string":
+            text = f.col(quoted(_AS_READ + field.name))
             sentence = f.concat(
                 f.lit(f"{field.name}: "),
                 f.left(text, f.lit(60)),
@@ -57,8 +60,12 @@ def enforced(
             reasons.append(_Reason(_WRONG_TYPE, text.isNotNull() & value.isNull(), sentence))
         if not _nullable(rule, field.name):
             reasons.append(_missing(field.name, value))
-    whole = f.coalesce(f.col(RAW), _as_json(frame, without=(RAW, AT)))
-    return frame.select(*typed, *_verdict(frame, reasons, whole))
+    beside = [name for name in (RAW, AT) if name in frame.columns]
+    texts = [name for name in frame.columns if name not in beside]
+    as_read = {name: f.col(quoted(_AS_READ + name)).alias(name) for name in texts}
+    kept = [f.col(quoted(name)).alias(_AS_READ + name) for name in texts]
+    whole = f.coalesce(f.col(RAW), f.to_json(f.struct(*as_read.values())))
+    return _judged(frame.select(*values, *kept, *beside), schema.names, reasons, whole)
 
 
 def demanded(frame: DataFrame, rule: spec.Schema) -> DataFrame:
@@ -72,8 +79,8 @@ def demanded(frame: DataFrame, rule: spec.Schema) -> DataFrame:
     ]
     if not reasons:
         return frame
-    kept = [f.col(quoted(name)) for name in frame.columns if name != AT]
-    return frame.select(*kept, *_verdict(frame, reasons, _as_json(frame, without=(AT,))))
+    kept = [name for name in frame.columns if name != AT]
+    return _judged(frame, kept, reasons, f.to_json(f.struct(*map(quoted, kept))))
 
 
 def declared(rule: spec.Schema) -> str:
@@ -96,22 +103,23 @@ def _missing(name: str, value: Column) -> _Reason:
     return _Reason(_MISSING, value.isNull(), f.lit(f"{name}: is missing"))
 
 
-def _verdict(frame: DataFrame, reasons: Sequence[_Reason], whole: Column) -> Iterator[Column]:
-    """Return what is said of a row: the first reason, and the whole row where there is one."""
+def _judged(
+    rows: DataFrame, kept: Sequence[str], reasons: Sequence[_Reason], whole: Column
+) -> DataFrame:
+    """Return these columns and what is said of each row: the first reason, and the whole row where
+    there is one.
+
+    Every step is a frame of its own, so that Spark computes a value once and not wherever it is
+    asked for: it finds no common parts in conditions.
+    """
     from pyspark.sql import functions as f
 
-    bad = f.coalesce(*(f.when(each.holds, each.sentence) for each in reasons))
-    yield bad.alias(BAD)
-    yield f.when(bad.isNotNull(), whole).alias(RAW)
-    if AT in frame.columns:
-        yield f.coalesce(*(f.when(each.holds, f.lit(each.code)) for each in reasons)).alias(CODE)
-        yield f.col(AT)
-
-
-def _as_json(frame: DataFrame, *, without: Sequence[str]) -> Column:
-    from pyspark.sql import functions as f
-
-    return f.to_json(f.struct(*(quoted(name) for name in frame.columns if name not in without)))
+    said = {BAD: f.coalesce(*(f.when(each.holds, each.sentence) for each in reasons))}
+    beside = [f.col(BAD), f.when(f.col(BAD).isNotNull(), whole).alias(RAW)]
+    if AT in rows.columns:
+        said[CODE] = f.coalesce(*(f.when(each.holds, f.lit(each.code)) for each in reasons))
+        beside += [f.col(CODE), f.col(AT)]
+    return rows.withColumns(said).select(*map(quoted, kept), *beside)
 
 
 def _value(text: Column, field: StructField, *, strict: bool, formats: Mapping[str, str]) -> Column:
