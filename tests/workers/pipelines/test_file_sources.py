@@ -79,6 +79,43 @@ def test_a_file_whose_name_reads_as_a_pattern_is_read_itself(
     assert [row["name"] for row in found] == sorted(names)
 
 
+@pytest.mark.parametrize("by", ["file", "bytes"])
+def test_files_of_any_name_and_header_are_read_in_the_order_of_their_splits(
+    spark: SparkSession, tmp_path: Path, by: str
+) -> None:
+    names = ["a 1", "50%", "p%20q", "h#1", "a[1]", "a1", "b{x,y}", "q?", "s*", "back\\slash", "c+d"]
+    names += ["\u00fc", "k=v", "c&d;e"]
+    for at, name in enumerate(names):
+        rows = [f'"{name}",{number}' for number in range(6 + (7 * at) % 5)]
+        if at % 2:  # the columns of every second file stand in the other order
+            rows = [",".join(reversed(row.rsplit(",", 1))) for row in rows]
+        head = "n,name" if at % 2 else "name,n"
+        (tmp_path / f"{name}.csv").write_text("\n".join([head, *rows, ""]))
+    columns = (spec.Column(name="name", type="string"), spec.Column(name="n", type="int"))
+    source = source_of(
+        tmp_path,
+        "csv",
+        options={"header": True},
+        schema=spec.Schema(columns=columns),
+        split=spec.SplitRule(by=by, size_bytes=20),
+    )
+    splits, _ = walked(SourceSample(source=source, rows=()), limit=999)
+    assert (len(splits) > len(names)) == (by == "bytes")
+    rows = source.ordered(spark, splits, source.schema(spark)).collect()
+    assert [row["name"] for row in rows] == [
+        name
+        for name in sorted(names, key=lambda each: f"{each}.csv")
+        for _ in _lines_of(tmp_path, name)
+    ]
+    for name in names:
+        counts = [row["n"] for row in rows if row["name"] == name]
+        assert counts == list(range(len(counts)))
+
+
+def _lines_of(place: Path, name: str) -> list[str]:
+    return (place / f"{name}.csv").read_text().splitlines()[1:]
+
+
 def _same(spark: SparkSession, path: Path, columns: str, **more: Any) -> list[Row]:
     """The rows of a file that has the same ones whole and cut."""
     whole = read(spark, path, columns, **more)

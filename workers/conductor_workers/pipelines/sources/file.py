@@ -170,10 +170,16 @@ class FileSource:
         self, spark: SparkSession, splits: Sequence[SplitDescriptor], schema: StructType
     ) -> DataFrame | None:
         """See ``Ordering``: what tasks of ours read, and one file by itself, have their order."""
-        if len(splits) == 1 or all(self._read_apart or _is_piece(each) for each in splits):
+        ours = len(splits) == 1 or all(self._read_apart or _is_piece(each) for each in splits)
+        if ours and self._is_one_frame(splits):
             return self.frame(spark, splits, schema)
         rows = self.placed(spark, splits, schema)
         return None if rows is None else in_order(rows, splits)
+
+    def _is_one_frame(self, splits: Sequence[SplitDescriptor]) -> bool:
+        """Say whether no other header, and no value of a folder, sets some of the splits apart."""
+        paths = {str(each.descriptor["path"]) for each in splits}
+        return len(paths) == 1 or not (self._has_header or any("=" in path for path in paths))
 
     def verify(self, splits: Sequence[SplitDescriptor]) -> None:
         """See ``Verified``."""
