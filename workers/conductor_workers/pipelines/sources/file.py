@@ -41,7 +41,8 @@ from conductor_workers.pipelines.sources.listing import (
     files_of,
     unchanged,
 )
-from conductor_workers.pipelines.sources.pieces import LINE, Lines
+from conductor_workers.pipelines.sources.pieces import Lines
+from conductor_workers.pipelines.sources.plain_rows import PlainRows
 from conductor_workers.pipelines.sources.taken_apart import TextForm, all_text
 from conductor_workers.statements import quoted
 
@@ -205,14 +206,16 @@ class FileSource:
             rows = frame_of(spark, explained(reader), splits, text, placed=self.placing)
             yield self.with_types(rows, schema)
             return
-        reader, text, form = explained(lines), _text_schema(spark, (LINE,)), self._form
+        heads = explained(lines)
 
         def head(split: SplitDescriptor) -> Sequence[str]:
-            return names_in(reader.head(split), self.options)
+            return names_in(heads.head(split), self.options)
 
         for names, group in self._by_header(splits, wanted, head).items():
-            rows = frame_of(spark, reader, group, text, placed=self.placing)
-            yield self._as_declared(form.rows(rows, names, schema), names, schema)
+            plain = PlainRows(lines=lines, columns=len(names), options=self.options)
+            text = _text_schema(spark, plain.made)
+            rows = frame_of(spark, explained(plain), group, text, placed=self.placing)
+            yield self._as_declared(self._form.rows(rows, names, schema), names, schema)
 
     def _text_frames(
         self, spark: SparkSession, splits: Sequence[SplitDescriptor], schema: StructType

@@ -1,8 +1,8 @@
 """Reads the lines of a piece of a file in a task: those of a byte range, or of the whole.
 
 A line belongs to the range that its first byte is in, so the ranges of a file have every line
-exactly once wherever the cuts fall. What is in a line Spark takes apart, as it does with the files
-that it reads itself: a file that is cut has the rows of one that is not.
+exactly once wherever the cuts fall. What is in a line Spark takes apart, or ``plain_rows`` where
+all readers agree on it: a file that is cut has the rows of one that is not.
 """
 
 from __future__ import annotations
@@ -73,10 +73,19 @@ class Lines:
         lines = self.of(split)
         for at in range(0, len(lines), ROWS):
             batch = lines[at : at + ROWS]
-            yield pa.RecordBatch.from_arrays([_as_texts(batch)], names=[LINE])
+            yield pa.RecordBatch.from_arrays([as_texts(batch)], names=[LINE])
 
     def of(self, split: SplitDescriptor) -> list[bytes]:
         """Return them as they are stored, without their ends."""
+        return self.shown(self.content(split))
+
+    def shown(self, content: bytes) -> list[bytes]:
+        """Return the lines of a content that are not blank."""
+        blanks = _BLANKS[self.format]
+        return [line for line in content.splitlines() if line.strip(blanks)]
+
+    def content(self, split: SplitDescriptor) -> bytes:
+        """Return all that is stored of a split's lines, but for a header."""
         path = str(split.descriptor["path"])
         start = int(split.descriptor.get("start", 0))
         length = int(split.descriptor.get("length", split.descriptor["size"]))
@@ -86,9 +95,7 @@ class Lines:
             # What is compressed is never cut.
             at, content = (0, file.read()) if is_compressed(path) else _range(file, start, length)
         content = content[max(0, begin - at) :]
-        blanks = _BLANKS[self.format]
-        found = content.removeprefix(_BOM) if at == 0 and not begin else content
-        return [line for line in found.splitlines() if line.strip(blanks)]
+        return content.removeprefix(_BOM) if at == 0 and not begin else content
 
     def head(self, split: SplitDescriptor) -> bytes:
         """Return the first line of a split's file that is not blank."""
@@ -102,7 +109,8 @@ def as_text(line: bytes) -> str:
     return line.decode("utf-8", "replace")
 
 
-def _as_texts(lines: Sequence[bytes]) -> pa.Array:
+def as_texts(lines: Sequence[bytes]) -> pa.Array:
+    """Return lines as Spark reads them, a column of text."""
     import pyarrow as pa
 
     try:

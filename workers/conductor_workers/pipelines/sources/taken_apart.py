@@ -45,13 +45,21 @@ class TextForm:
         }
 
     def rows(self, lines: DataFrame, names: Sequence[str], schema: StructType) -> DataFrame:
-        """Return the rows of lines of CSV: these columns and ``_raw``, as text."""
+        """Return the rows of ``PlainRows``: these columns and ``_raw``, as text."""
         from pyspark.sql import functions as f
 
         kept = [AT] if AT in lines.columns else []
         options = {**self.options, "header": "false"}
         row = f.from_csv(f.col(LINE), all_text((*names, RAW)), options)
-        flat = lines.select(row.alias(_ROW), *kept).select(f"{_ROW}.*", *kept)
+        others = _others(schema)
+        given = [f.col(quoted(str(at))) for at in range(len(names))]
+        values = [
+            f.coalesce(
+                f.nullif(plain, f.lit("")) if name in others else plain, f.col(_ROW)[name]
+            ).alias(name)
+            for name, plain in zip(names, given, strict=True)
+        ]
+        flat = lines.withColumn(_ROW, row).select(*values, f.col(_ROW)[RAW].alias(RAW), *kept)
         return self.cleared(flat, names, schema)
 
     def cleared(self, rows: DataFrame, names: Sequence[str], schema: StructType) -> DataFrame:
@@ -60,7 +68,7 @@ class TextForm:
 
         if self.options.get("emptyValue") != _EMPTY:
             return rows
-        others = {each.name for each in schema if each.dataType.typeName() != "string"}
+        others = _others(schema)
         texts = {name: f.col(quoted(name)) for name in names}
         return rows.withColumns(
             {
@@ -70,6 +78,11 @@ class TextForm:
                 for name, text in texts.items()
             }
         )
+
+
+def _others(schema: StructType) -> frozenset[str]:
+    """Return the columns that are no text, where what is empty is NULL."""
+    return frozenset(each.name for each in schema if each.dataType.typeName() != "string")
 
 
 def all_text(names: Sequence[str]) -> str:
