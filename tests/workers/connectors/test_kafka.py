@@ -6,6 +6,7 @@ import json
 import threading
 import uuid
 from collections import Counter
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -273,6 +274,19 @@ def test_messages_that_are_not_as_declared_are_bad_rows(kafka_servers, spark):
         ("UNREADABLE_ROW", 0, 1),
         ("WRONG_TYPE", 0, 2),
     ]
+
+
+def test_decimals_keep_the_digits_that_a_message_has(kafka_servers, spark):
+    topic = make_topic(kafka_servers, 1)
+    bodies = ['{"price": 123456789012345678.91, "rate": 2.5e3, "note": 1.50}', "[" * 100_000]
+    send(kafka_servers, topic, range(2), 1, lambda n: bodies[n])
+    types = {"price": "decimal(20,2)", "rate": "double", "note": "string"}
+    columns = tuple(spec.Column(name=name, type=type_) for name, type_ in types.items())
+    source = source_of(kafka_servers, topic, format="json", schema=spec.Schema(columns=columns))
+    splits, _ = walked(SourceSample(source=source, rows=()), limit=9)
+    first, nested = source.frame(spark, splits, source.schema(spark)).collect()
+    assert first[:3] == (Decimal("123456789012345678.91"), 2500.0, "1.50")
+    assert nested["_raw"] == bodies[1]
 
 
 def test_brokers_that_are_away_are_worth_another_try(spark):

@@ -4,13 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
 _SHOWN = 60
+
+
+class WrittenFloat(float):
+    """A number with a fraction as JSON has it, which remembers how it is written: a decimal that
+    has been a float is another one.
+    """
+
+    __slots__ = ("written",)
+    written: str
+
+    def __new__(cls, written: str) -> Self:
+        """Read it."""
+        made = super().__new__(cls, written)
+        made.written = written
+        return made
+
+    def __str__(self) -> str:
+        """Return it as it is written."""
+        return self.written
 
 
 class NotOfType(Exception):

@@ -31,7 +31,7 @@ from conductor_workers.pipelines.enforcement import declared, enforced
 from conductor_workers.pipelines.places import OFFSET
 from conductor_workers.pipelines.reading import frame_of
 from conductor_workers.pipelines.registry import Place
-from conductor_workers.pipelines.shapes import NotOfType, arrow_schema, shaped
+from conductor_workers.pipelines.shapes import NotOfType, WrittenFloat, arrow_schema, shaped
 from conductor_workers.pipelines.sources.line_reader import text_of
 from conductor_workers.statements import quoted
 
@@ -332,8 +332,8 @@ class KafkaReader:
     def _fields(self, message: Message) -> list[Any]:
         value = message.value()
         try:
-            document = json.loads(value if value is not None else b"")
-        except ValueError:
+            document = json.loads(value if value is not None else b"", parse_float=WrittenFloat)
+        except (ValueError, RecursionError):
             document = None
         if self.format == "fields":
             names = [name for name in self.schema.names if name not in (RAW, OFFSET)]

@@ -13,6 +13,7 @@ from conductor_py.pipelines.record import SplitDescriptor
 from conductor_py.records import dataclass, field
 from conductor_workers.pipelines.connectors import RAW
 from conductor_workers.pipelines.csv_form import dialect_of
+from conductor_workers.pipelines.shapes import WrittenFloat
 from conductor_workers.pipelines.sources.drift import EXTRA, LENIENT, DriftRule
 from conductor_workers.pipelines.sources.header import columns_of, names_in
 from conductor_workers.pipelines.sources.pieces import ROWS, Lines, as_text
@@ -147,6 +148,8 @@ def text_of(value: object) -> str | None:
     """Return a value of JSON as text that can be given its declared type."""
     if value is None or isinstance(value, str):
         return value
+    if isinstance(value, WrittenFloat):
+        return str(value)
     return json.dumps(value, ensure_ascii=False)
 
 
