@@ -153,7 +153,7 @@ class RemoteJobStore(MemoryJobStore):
 
     def __init__(self, address: tuple[str, int], *, token: int) -> None:
         """Hold the task with that token, at the server of that address."""
-        super().__init__(Keeper(task=f"execution-{address[1]}/load"), token=token)
+        super().__init__(Keeper(task=_task_at(address)), token=token)
         self._address = address
 
     def _ask(self, verb: str, *given: Any) -> Any:
@@ -188,6 +188,7 @@ class StoreServer:
 
         self._server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
+        keeper.task = _task_at(self.address)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
     @property
@@ -205,6 +206,11 @@ class StoreServer:
         """Serve no more."""
         self._server.shutdown()
         self._server.server_close()
+
+
+def _task_at(address: tuple[str, int]) -> str:
+    """The task that the server of that address keeps, which other processes name alike."""
+    return f"execution-{address[1]}/load"
 
 
 def _answered(keeper: Keeper, asked: list[Any]) -> dict[str, Any]:
