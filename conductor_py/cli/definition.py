@@ -18,8 +18,12 @@ from conductor_py.sdk.client import Client
 from conductor_py.wire.advice import task_advice
 
 _NAMES_OF_OTHERS: Final = (
-    *(".failureWorkflow", ".subWorkflowParam.name", ".startWorkflow.name", ".forkTaskWorkflow"),
+    ".failureWorkflow",
+    ".subWorkflowParam.name",
+    ".startWorkflow.name",
+    ".forkTaskWorkflow",
 )
+"""How the paths of what names another workflow end."""
 _OF_A_WORKFLOW: Final = ("version", "outputParameters", "failureWorkflow", "schemaVersion")
 
 

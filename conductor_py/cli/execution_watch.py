@@ -127,15 +127,21 @@ def _status(status: str) -> Text:
 # -- elsewhere -------------------------------------------------------------------------------------
 
 
+def _newly_ended(found: JsonObject, told: set[str]) -> Iterator[tuple[Document, Line]]:
+    """The tasks that have ended and were not ``told``, which they are then."""
+    for task in objects(found.get("tasks")):
+        (line,) = lines({"tasks": [task]}, {}, 0)
+        if line.ended and (key := str(task.get("taskId"))) not in told:
+            told.add(key)
+            yield task, line
+
+
 def _told_in_json(conductor: Client, workflow_id: str) -> JsonObject:
     told: set[str] = set()
     while True:
         found = conductor.get_workflow(workflow_id)
-        for task in objects(found.get("tasks")):
-            (line,) = lines({"tasks": [task]}, {}, 0)
-            if line.ended and (key := str(task.get("taskId"))) not in told:
-                told.add(key)
-                print_json(task)
+        for task, _ in _newly_ended(found, told):
+            print_json(task)
         if not is_open(found):
             return found
         time.sleep(PAUSE_S)
@@ -146,12 +152,9 @@ def _told(conductor: Client, workflow_id: str) -> JsonObject:
     standing = ""
     while True:
         found = conductor.get_workflow(workflow_id)
-        for task in objects(found.get("tasks")):
-            (line,) = lines({"tasks": [task]}, {}, 0)
-            if line.ended and (key := str(task.get("taskId"))) not in told:
-                told.add(key)
-                parts = (moment(task.get("endTime")), line.before, line.status, line.behind)
-                say("  ".join(filter(None, parts)), err=True)
+        for task, line in _newly_ended(found, told):
+            parts = (moment(task.get("endTime")), line.before, line.status, line.behind)
+            say("  ".join(filter(None, parts)), err=True)
         if (status := clipped(found.get("status"))) != standing:
             standing = status
             reason = clipped(found.get(_REASON), 200)

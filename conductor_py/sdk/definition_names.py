@@ -5,11 +5,12 @@ A server takes them and does nothing with them, so a worker says so when it regi
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Final
+
+from conductor_py.wire.likeness import nearest
 
 #: What people call them who know other systems.
 _OTHER_WORDS: Final[Mapping[str, str]] = {
@@ -55,5 +56,5 @@ def _meant(name: str, known: frozenset[str]) -> str:
     wanted = re.sub(r"[^a-z]", "", name.lower())
     if wanted in _OTHER_WORDS:
         return _OTHER_WORDS[wanted]
-    near = difflib.get_close_matches(wanted, plain, n=1, cutoff=_LIKENESS)
-    return plain[near[0]] if near else ""
+    near = nearest(wanted, plain, _LIKENESS)
+    return plain[near] if near else ""

@@ -205,6 +205,21 @@ def test_a_name_of_any_characters_is_listed_between_two_times(
     assert _created(client, name, 1, engine.clock.now_ms) == [started]
 
 
+def test_too_many_of_one_time_are_refused_whole(
+    client: Any, engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("conductor_py.engine.executions.lookups._PAGE", 2)
+    monkeypatch.setattr("conductor_py.engine.executions.lookups.MAX_CREATED", 4)
+    started = [_start(client, "c") for _ in range(4)]
+    _settle(engine)
+    assert sorted(_created(client, "thumbs", 1, engine.clock.now_ms)) == sorted(started)
+    _start(client, "c")
+    _settle(engine)
+    refused = _created(client, "thumbs", 1, engine.clock.now_ms)
+    assert (refused["status"], refused["code"]) == (413, "PAYLOAD_TOO_LARGE")
+    assert "shorter time" in refused["message"]
+
+
 @pytest.mark.parametrize("apart_ms", [0, 1, 7])
 def test_all_that_were_created_are_listed_page_by_page(
     client: Any, engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch, apart_ms: int

@@ -12,7 +12,7 @@ from typing import Final
 
 from conductor_py.engine.executions.executions import Executions
 from conductor_py.engine.reading.reading import FoundPage
-from conductor_py.errors import NotFound
+from conductor_py.errors import NotFound, PayloadTooLarge
 from conductor_py.model.execution import Header
 from conductor_py.model.json import JsonObject
 from conductor_py.model.search import (
@@ -30,6 +30,8 @@ MAX_CORRELATED: Final = 1_000
 """Executions of one answer about correlation ids."""
 MAX_TASKS: Final = 10_000
 """Tasks that a search by tasks looks at."""
+MAX_CREATED: Final = 100_000
+"""Executions of one answer about when they were created."""
 
 _NEW: Final = 100
 """Executions so new that the index may not know them yet; they are looked at themselves."""
@@ -98,14 +100,22 @@ class Lookups:
     def created(self, name: str, version: int, *, since_ms: int, until_ms: int) -> Sequence[str]:
         """List the executions of this version of a workflow that were created from one instant to
         another (epoch ms, both inclusive), whatever became of them, oldest first; those behind the
-        index come last, as long as they run.
+        index come last, as long as they run. ``PayloadTooLarge`` when they are more than
+        ``MAX_CREATED``.
         """
-        found = tuple(dict.fromkeys(self._created(name, version, since_ms, until_ms)))
-        return found + tuple(
+        found = dict[str, None]()
+        for execution in self._created(name, version, since_ms, until_ms):
+            found[execution] = None
+            if len(found) > MAX_CREATED:
+                raise PayloadTooLarge(
+                    f"More than {MAX_CREATED} executions were created then: ask for a shorter time."
+                )
+        new = (
             execution
             for execution, header in self._new(name, frozenset(found))
             if header.version == version and since_ms <= header.created_at <= until_ms
         )
+        return (*found, *new)
 
     def _created(self, name: str, version: int, since_ms: int, until_ms: int) -> Iterator[str]:
         """Walk the index by the instant of creation, which pages by number do not reach for ever;
