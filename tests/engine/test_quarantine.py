@@ -394,6 +394,28 @@ def test_termination_of_one_that_has_ended_tells_a_parent_whose_retry_goes_with_
     assert (status_of(engine, root), status_of(engine, child)) == ("FAILED", "TERMINATED")
 
 
+@pytest.mark.parametrize(
+    ("optional", "then"), [(False, "TERMINATED"), (True, "RUNNING")], ids=["awaited", "optional"]
+)
+def test_its_termination_ends_a_child_that_has_begun_anew_if_that_was_awaited(
+    engine: MemoryEngine, optional: bool, then: str
+) -> None:
+    below = sub_workflow("s", workflow("c", simple("x")))
+    root = engine.start(workflow("w", {**below, "optional": optional}, simple("z")))
+    engine.settle()
+    run_failing(engine, "x")
+    engine.settle()
+    child = task_of(engine, root, "s")["subWorkflowId"]
+    put_into_quarantine(engine, root)
+    engine.engine.recovery.retry(child)
+    engine.settle()
+    assert status_of(engine, child) == "RUNNING"
+    engine.engine.executions.terminate(root, reason="give up")
+    pass_time(engine, seconds=2)
+    assert (status_of(engine, root), status_of(engine, child)) == ("TERMINATED", then)
+    assert engine.engine.auditor.whole() == ()
+
+
 @pytest.mark.parametrize("ended", ["TERMINATED", "COMPLETED"])
 def test_termination_of_one_that_has_ended_goes_on_with_its_clean_up(
     engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch, ended: str

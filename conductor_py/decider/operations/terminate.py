@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from conductor_py.decider import ending
+from conductor_py.decider.generations import generations
 from conductor_py.decider.workspace import Workspace
 from conductor_py.model.decision import Answer
 from conductor_py.model.event import Continue, Operation
@@ -11,6 +14,8 @@ from conductor_py.model.status import WorkflowStatus
 
 EMPTIES_INBOX = "empties_inbox"
 """The argument which says that everything in the inbox goes with this, undecided."""
+REVIVED = "revived"
+"""The argument that has the children in that inbox which began anew: generations by seq."""
 _UNGIVEN = "terminated by a request that gave no reason"
 
 
@@ -19,6 +24,10 @@ def terminate(ws: Workspace, operation: Operation) -> Answer:
     keeps its reason when there is no other; a completed one does not. Its failure workflow is
     started only when asked for.
     """
+    revived = operation.arguments.get(REVIVED)
+    for seq, generation in revived.items() if isinstance(revived, Mapping) else ():
+        if isinstance(generation, int):
+            generations.leave_revived(ws, int(seq), generation)
     if ws.over and operation.arguments.get(EMPTIES_INBOX) is True:
         _go_on_with_end(ws)
     reason = operation.arguments.get("reason")

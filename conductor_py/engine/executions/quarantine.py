@@ -9,8 +9,9 @@ from typing import Final
 
 import orjson
 
-from conductor_py.codec.event import dump_event
-from conductor_py.decider.operations.terminate import EMPTIES_INBOX
+from conductor_py.codec.event import dump_event, load_event
+from conductor_py.codec.execution import UnknownFormat
+from conductor_py.decider.operations.terminate import EMPTIES_INBOX, REVIVED
 from conductor_py.decider.workspace import Execution
 from conductor_py.engine.decisions.executor import Driven, Executor
 from conductor_py.engine.decisions.setbacks import UNREADABLE, Setbacks
@@ -25,7 +26,7 @@ from conductor_py.errors import (
     StoreFailure,
     Violation,
 )
-from conductor_py.model.event import Admitted, ChildEnded, Operation
+from conductor_py.model.event import Admitted, ChildEnded, ChildRevived, Operation
 from conductor_py.model.execution import Header
 from conductor_py.model.ids import ExecutionId, is_execution_id, partition_of
 from conductor_py.model.json import JsonObject
@@ -313,7 +314,11 @@ class Quarantine:
         partition = partition_of(loaded.execution)
         plan = self._snapshots.plan(partition, header.plan) or self._snapshots.stand_in(header)
         execution = Execution(id=loaded.execution, header=header, known=known)
-        arguments: JsonObject = {"reason": reason, EMPTIES_INBOX: True}
+        arguments: JsonObject = {
+            "reason": reason,
+            EMPTIES_INBOX: True,
+            REVIVED: _revived(loaded.events),
+        }
         event = Operation(id=holder, name="terminate", arguments=arguments)
         now_ms = loaded.now_ms
         try:
@@ -325,6 +330,19 @@ class Quarantine:
                 raise
             decided = deliberation.abandoned(plan, execution, (event,), now_ms, broken)
         return self._executor.carry_through(loaded, header, decided, holder)
+
+
+def _revived(events: Sequence[bytes]) -> dict[str, int]:
+    """The children that began anew, of which an inbox would have told; what is in it may be what
+    cannot be read.
+    """
+    found: dict[str, int] = {}
+    for stored in events:
+        with suppress(UnknownFormat):
+            event = load_event(stored)
+            if isinstance(event, ChildRevived):
+                found[str(event.seq)] = event.child_generation
+    return found
 
 
 def _retries(outcomes: Sequence[int], left: int, cursor: str) -> Retries:
