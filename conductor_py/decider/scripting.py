@@ -12,6 +12,8 @@ from conductor_py.model.execution import Attempt
 from conductor_py.model.json import JsonObject
 
 _JAVASCRIPT = ("graaljs", "javascript")
+_MOST_LINES = 1_000
+"""Lines that a decision keeps of what its scripts print: it is one commit, whatever they print."""
 
 
 def evaluate(
@@ -51,8 +53,13 @@ def evaluate_task(
 
 
 def _printed(ws: Workspace, attempt: Attempt, found: Evaluated | Refusal) -> Evaluated | Refusal:
-    """Keep what a task's script has printed, as lines of the task's log."""
-    ws.logs += [(attempt.seq, line) for line in found.lines]
+    """Keep what a task's script has printed, as lines of the task's log; a decision keeps so many
+    of all its tasks, and of each one how many it has left out.
+    """
+    lines, room = found.lines, max(_MOST_LINES - len(ws.logs), 0)
+    if len(lines) > room:
+        lines = (*lines[:room], f"… and {len(lines) - room} more lines")
+    ws.logs += [(attempt.seq, line) for line in lines]
     return found
 
 

@@ -38,6 +38,11 @@ def _run(scripts: QuickJsScripts, expression: str, **bindings: str) -> ScriptRes
         ("const c = {}; c.c = c; console.log(c)", "[object Object]"),
         ("console.log('two\\nlines')", "two\nlines"),
         ("console.log('\\ud800')", "\ufffd"),
+        ("const o = Object.create(null); o.o = o; console.log(o)", "[object Object]"),
+        ("console.log({toJSON() { throw 1 }, toString() { throw 2 }})", "[object Object]"),
+        ("console.log(Object.assign(new Error(), {toString: null}))", "[object Object]"),
+        ("console.table([1]); console.count(); console.assert(true, 'a')", "[1]"),
+        ("console.time('t'); console.assert(1 > 2, 'b', 3)", "[ERROR] Assertion failed b 3"),
     ],
 )
 def test_what_is_printed_is_a_line(scripts: QuickJsScripts, printed: str, line: str) -> None:

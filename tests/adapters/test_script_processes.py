@@ -79,11 +79,12 @@ def test_a_process_that_cannot_be_started_now_puts_the_evaluation_off(
 def test_a_frame_that_is_larger_than_any_result_is_not_read(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    _broken_out(monkeypatch, tmp_path, 8 * _MIB + 1)
+    size = 8 * _MIB + pool._PRINTED_BYTES + 1
+    _broken_out(monkeypatch, tmp_path, size)
     child = Child(memory_bytes=16 * _MIB, result_bytes=8 * _MIB)
     try:
         child.wait_ready()
-        with pytest.raises(ChildKilled, match=f"a frame of {8 * _MIB + 1} bytes"):
+        with pytest.raises(ChildKilled, match=f"a frame of {size} bytes"):
             child.call(b"{}", b"{}", 60)
         assert not child.is_alive()
     finally:
@@ -125,5 +126,7 @@ def test_that_a_result_is_too_large_is_said_however_small_it_may_be() -> None:
             assert _run(scripts, "'x'.repeat(20)") == Failure(
                 message="The result is larger than 16 bytes", terminal=True, kind="error"
             )
+            long = "console.log('y'.repeat(400)); 'x'.repeat(9)"
+            assert _run(scripts, long) == Value(value="x" * 9, lines=("y" * 400,))
     finally:
         scripts.close()

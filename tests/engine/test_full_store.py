@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from conductor_py.adapters.quickjs import QuickJsScripts
 from conductor_py.adapters.redis.connection import Connection
 from conductor_py.codec.definitions import workflow_from_json
 from conductor_py.config import load
@@ -21,11 +22,12 @@ from conductor_py.model.requests import ExtendRequest, PollRequest, StartRequest
 from conductor_py.model.schedules import Schedule
 from conductor_py.model.status import TaskStatus
 from conductor_py.ports.payloads import PayloadKind
+from conductor_py.ports.scripts import Value
 from conductor_py.ports.store import Commit, CommitReply, Start, StartReply
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
 from conductor_py.wire.event_handlers import read_event_handler
 from conductor_py.wiring import build_engine, check_redis
-from tests.builders import Json, simple, sub_workflow, typed, workflow
+from tests.builders import Json, inline, simple, sub_workflow, typed, workflow
 from tests.conftest import RealRedis
 from tests.waiting import until
 
@@ -313,6 +315,21 @@ def test_far_above_only_little_goes_on(engine: Engine, redis: FullRedis) -> None
     assert poll(engine, "b")
 
 
+def test_lines_that_a_script_has_printed_hold_up_no_execution(
+    engine: Engine, redis: FullRedis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed = Value(value=1, lines=("x" * 400,) * 50)
+    monkeypatch.setattr(QuickJsScripts, "attempt", lambda _self, _asked: printed)
+    kept, lost = (start(engine, simple("a"), inline("i", "1"), simple("b")) for _ in range(2))
+    complete(engine, poll(engine))
+    task = poll(engine)
+    redis.fill(1.7)
+    complete(engine, task)
+    assert {poll(engine, "b")["workflowInstanceId"] for _ in range(2)} == {kept, lost}
+    lines = [engine.tasks.logs(_task_of(engine, each, "i")) for each in (kept, lost)]
+    assert list(map(len, lines)) == [50, 0]
+
+
 @pytest.mark.thorough(target="histories")
 @pytest.mark.parametrize("share", [1.1, 1.4])
 def test_a_little_goes_on_however_full_it_is_and_much_in_a_reserve(
@@ -364,6 +381,11 @@ def test_a_claim_goes_on_however_full_it_is_and_large_progress_is_not_kept(
     assert told(100_000) == 50_000
     redis.fill(0.5)
     assert told(100_000) == 100_000
+
+
+def _task_of(engine: Engine, execution: str, ref: str) -> str:
+    found: Any = engine.executions.document(execution)
+    return next(str(each["taskId"]) for each in found["tasks"] if each["referenceTaskName"] == ref)
 
 
 def _children(engine: Engine, parent: str) -> list[object]:

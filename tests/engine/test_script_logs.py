@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conductor_py.testing import MemoryEngine, memory_engine
-from tests.builders import Json, inline, simple, task_of, typed, workflow
+from tests.builders import Json, fork, inline, join, simple, task_of, typed, workflow
 
 
 def _lines(engine: MemoryEngine, execution: str, ref: str = "i") -> list[object]:
@@ -43,6 +43,18 @@ def test_it_is_still_there_when_the_execution_is_archived() -> None:
     engine.settle()
     engine.advance(seconds=3_600)
     assert _lines(engine, execution) == ["last"]
+
+
+def test_a_decision_keeps_a_thousand_lines_of_all_its_tasks() -> None:
+    engine = memory_engine()
+    script = "for (let n = 0; n < 30; n += 1) console.log(n)"
+    branches = [[inline(f"i{number}", script)] for number in range(40)]
+    execution = engine.start(workflow("w", fork("f", *branches), join("j")))
+    lines = [_lines(engine, execution, f"i{number}") for number in range(40)]
+    kept = sum(len(each) for each in lines)
+    assert (lines[0], len(lines[0])) == ([str(n) for n in range(30)], 30)
+    assert lines[39] == ["… and 30 more lines"]
+    assert 1_000 < kept <= 1_040
 
 
 def test_a_condition_may_print_and_nobody_keeps_it() -> None:

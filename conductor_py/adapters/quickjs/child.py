@@ -84,8 +84,9 @@ _CONSOLE = """((stringify, text, most, longest) => {
     let left = 0
     const shown = value => {
         if (typeof value === 'string') return value
-        if (value instanceof Error) return text(value)
-        try { return stringify(value) ?? text(value) } catch { return text(value) }
+        if (!(value instanceof Error))
+            try { return stringify(value) ?? text(value) } catch { }
+        try { return text(value) } catch { return '[object Object]' }
     }
     const say = level => (...values) => {
         if (lines.length === most) { left += 1; return }
@@ -94,8 +95,12 @@ _CONSOLE = """((stringify, text, most, longest) => {
             line += (at ? ' ' : '') + shown(values[at])
         lines[lines.length] = line.length > longest ? line.slice(0, longest) + '…' : line
     }
+    const log = say(''), error = say('[ERROR] '), none = () => { }
     Object.defineProperty(globalThis, 'console', {writable: true, configurable: true, value: {
-        log: say(''), info: say(''), debug: say(''), warn: say('[WARN] '), error: say('[ERROR] ')}})
+        log, info: log, debug: log, dir: log, table: log, trace: log, warn: say('[WARN] '), error,
+        assert: (holds, ...values) => { if (!holds) error('Assertion failed', ...values) },
+        clear: none, count: none, countReset: none, group: none, groupCollapsed: none,
+        groupEnd: none, time: none, timeEnd: none, timeLog: none}})
     return () => {
         if (left) lines[most] = `… and ${left} more lines`
         return lines.length ? stringify(lines) : ''
@@ -308,8 +313,9 @@ def _serve(javascript: JavaScript, jq: Jq, result_bytes: int) -> NoReturn:
         language = jq if request["language"] == "jq" else javascript
         answer = language.answer(request, data)
         _lift_limits()
-        if len(answer) > result_bytes:
-            answer = b"EThe result is larger than %d bytes" % result_bytes
+        printed = answer.find(b"\n") + 1 if answer[:1] == b"L" else 0
+        if len(answer) - printed > result_bytes:
+            answer = answer[:printed] + b"EThe result is larger than %d bytes" % result_bytes
         _write_frame(answer)
         if answer == b"M":
             sys.exit(_SPENT)

@@ -35,6 +35,8 @@ _START_S = 15.0
 _INTERPRETER_BYTES = 256 << 20
 #: The largest frame that carries no result: names of locks, or that a result is too large.
 _TALK_BYTES = 1 << 12
+#: What comes before a result: at most 51 lines of 501 characters, of which some take six bytes.
+_PRINTED_BYTES = 1 << 18
 _ENDED_BY_TIME = (signal.SIGPROF, signal.SIGALRM)
 #: How long a child that rests runs at a time, and rests at most while it starts.
 _BURST_S = 0.001
@@ -94,7 +96,7 @@ class Child:
                 start_new_session=True,
             )
             unused.pop_all()
-        self._most_bytes = max(result_bytes, _TALK_BYTES)
+        self._most_bytes = max(result_bytes, _TALK_BYTES) + _PRINTED_BYTES
         self.locks: frozenset[str] = frozenset()
         """What of the kernel holds it, once it is ready: see ``jail``."""
         self._rest_s = rest_s

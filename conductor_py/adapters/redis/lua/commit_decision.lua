@@ -89,7 +89,10 @@ if sections.C then
 elseif terminal or not is_full(P) then
   goes_on(P)
 else
-  may_need_room(P, given_bytes(20))
+  -- Lines that scripts have printed hold up no execution: they are not kept.
+  local printed = sections.K and given_bytes(sections.K[1], sections.K[2]) or 0
+  sections.K = nil
+  may_need_room(P, given_bytes(20) - printed)
 end
 
 touch_plans(old_plans, now)

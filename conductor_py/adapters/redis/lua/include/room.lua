@@ -53,9 +53,9 @@ local function may_need_room(P, bytes)
   goes_on(P)
 end
 
-local function given_bytes(first)
+local function given_bytes(first, last)
   local bytes = 0
-  for i = first, #ARGV do
+  for i = first, last or #ARGV do
     bytes = bytes + #ARGV[i]
   end
   return bytes
