@@ -81,7 +81,7 @@ _UNHEEDED: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 #: What an option may say, since it says what is done.
-_SO_ANYWAY: Final = frozenset({("mode", "PERMISSIVE"), ("enforceSchema", "true")})
+_SO_ANYWAY: Final = frozenset({("mode", "permissive"), ("enforceSchema", "true")})
 _OF_ROWS: Final = ("dateFormat", "timestampFormat")
 
 
@@ -98,7 +98,7 @@ def source_option_findings(
         yield name, why
     for name, value in options.items():
         text = str(value)
-        if name in refused or (name, text if name == "mode" else text.lower()) in _SO_ANYWAY:
+        if name in refused or (name, text.lower()) in _SO_ANYWAY:
             continue
         if name in _UNHEEDED:
             yield name, _UNHEEDED[name]

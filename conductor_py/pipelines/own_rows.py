@@ -40,7 +40,10 @@ def _takes(pattern: str, names: tuple[str, ...]) -> bool:
     if in_bucket and pattern.endswith("/"):
         pattern += _ANY
     steps = _steps(pattern)
+    named = next((at for at, step in enumerate(steps) if set(_MAGIC) & set(step)), len(steps))
     for name in map(_steps, names):
+        if any(map(_is_hidden, name[named:])):
+            continue
         # A folder on a disk that matches is read with all that is below it.
         shortest = len(name) if in_bucket else 1
         if any(_match(steps, name[:end]) for end in range(shortest, len(name) + 1)):
@@ -52,7 +55,13 @@ def _steps(path: str) -> tuple[str, ...]:
     path = path.removeprefix("file://")
     for scheme in _BUCKETS:
         path = path.replace(scheme, "/s3:/") if path.startswith(scheme) else path
-    return ("/", *(step for step in path.split("/") if step not in {"", "."}))
+    steps = ["/"]
+    for step in path.split("/"):
+        if step == ".." and steps[1:2] != ["s3:"]:
+            steps[1:] = steps[1:-1]
+        elif step not in {"", "."}:
+            steps.append(step)
+    return tuple(steps)
 
 
 def _match(pattern: tuple[str, ...], name: tuple[str, ...]) -> bool:
@@ -76,5 +85,9 @@ def _fits(pattern: tuple[str, ...], at: int, step: str) -> bool:
     if at == len(pattern):
         return False
     wanted = pattern[at]
-    hidden = step.startswith(".") and wanted[:1] in _MAGIC
-    return not hidden and (wanted in {_ANY, step} or fnmatchcase(step, wanted))
+    return wanted in {_ANY, step} or fnmatchcase(step, wanted)
+
+
+def _is_hidden(step: str) -> bool:
+    """Whether nothing below is read where a pattern does not name the step itself."""
+    return step.startswith(".") or (step.startswith("_") and "=" not in step)

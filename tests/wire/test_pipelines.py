@@ -272,7 +272,7 @@ _FILES: Json = {"id": "a", "kind": "file", "output": "a_out", "paths": ["/in"]}
         ("parquet", {"compression": "snappy"}, "for sinks only"),
         ("csv", {"encoding": "UTF-16"}, "must be UTF-8, ISO-8859-1 or US-ASCII"),
         ("json", {"allowComments": True}, "while schema tells of columns that come or go"),
-        ("csv", {"mode": "PERMISSIVE", "encoding": "UTF-16", "multiLine": True}, None),
+        ("csv", {"mode": "permissive", "encoding": "UTF-16", "multiLine": True}, None),
         ("csv", {"inferSchema": True, "dateFormat": "dd.MM.yyyy", "comment": "#"}, None),
     ],
 )
