@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from flask import Blueprint, abort, request
 
 from conductor_py.api.answers import Answer, empty, json_answer
@@ -52,7 +54,7 @@ class _Events:
     def validate(self) -> Answer:
         body = self._front.body()
         unusable = self._events.validate(read_event_handler(body))
-        return warned((*handler_advice(body), *unusable))
+        return warned(chain(handler_advice(body), unusable))
 
     def update(self) -> Answer:
         self._events.update(read_event_handler(self._front.body()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 import orjson
@@ -70,7 +71,7 @@ class _Workflows:
         body = self._front.body()
         definition = self._front.definitions.workflow(body)
         unusable = self._definitions.validate(definition)
-        return warned((*advice(definition, body), *unusable))
+        return warned(chain(advice(definition, body), unusable))
 
     def read(self, name: str) -> Answer:
         version = number(request.args, "version") if text(request.args, "version") else None

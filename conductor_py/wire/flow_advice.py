@@ -82,7 +82,7 @@ class _Flow:
         self, value: JsonObject, path: str, reader: WorkflowTask | None
     ) -> Iterator[Violation]:
         for where, text in texts_in(value, path) if value else ():
-            for name, member in _READ.findall(text) if "${" in text else ():
+            for name, member in dict.fromkeys(_READ.findall(text)) if "${" in text else ():
                 wrong = self._wrong(name, member, reader)
                 if wrong is not None:
                     yield Violation(path=where, message=wrong, invalid_value=text[:200])

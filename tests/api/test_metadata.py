@@ -109,6 +109,20 @@ def test_a_warning_says_which_value_it_is_about(client: Any) -> None:
     assert (found["path"], found["invalidValue"]) == ("$.tasks[0].subWorkflowParam.version", "-1")
 
 
+def test_a_check_tells_two_hundred_warnings_and_each_once(client: Any) -> None:
+    def told(*texts: str) -> list[Any]:
+        inputs = {f"p{number}": text for number, text in enumerate(texts)}
+        task = {"name": "t", "taskReferenceName": "t", "type": "SIMPLE", "inputParameters": inputs}
+        body = {"name": "w", "tasks": [task]}
+        answer = client.post("/api/metadata/workflow/validate", json=body)
+        return list(answer.json["warnings"])
+
+    assert len(told("${workflow.creatTime} and ${workflow.creatTime}")) == 1
+    assert len(told(*["${workflow.creatTime}"] * 200)) == 200
+    many = told(*["${workflow.creatTime}"] * 300)
+    assert (len(many), many[200]["message"]) == (201, "There are more; these are the first 200")
+
+
 def test_a_task_definition_is_checked_without_being_stored(client: Any, engine: FakeEngine) -> None:
     path = "/api/metadata/taskdefs/validate"
     right = client.post(path, json={"name": "t", "retryCount": 1})
