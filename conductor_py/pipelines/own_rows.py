@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from types import MappingProxyType
 from typing import Final
 
 from conductor_py.pipelines.spec import Sink, Source
@@ -14,6 +15,24 @@ from conductor_py.pipelines.spec import Sink, Source
 _BUCKETS: Final = ("s3://", "s3a://")
 _MAGIC: Final = "*?["
 _ANY: Final = "**"
+_SOME: Final = "\0"
+"""Whatever value the column of a folder has."""
+_COMPRESSED_INSIDE: Final = MappingProxyType(
+    {
+        "parquet": ("snappy", "gz", "zstd", "lz4", "lz4raw", "lz4hadoop", "br", "lzo"),
+        "orc": ("snappy", "zlib", "zstd", "lz4", "lzo", "brotli"),
+    }
+)
+_ENDS: Final = MappingProxyType(
+    {
+        "bzip2": "bz2",
+        "deflate": "deflate",
+        "gzip": "gz",
+        "lz4": "lz4",
+        "snappy": "snappy",
+        "zstd": "zst",
+    }
+)
 
 
 def reads_back(source: Source, sink: Sink) -> str | None:
@@ -30,9 +49,15 @@ def reads_back(source: Source, sink: Sink) -> str | None:
 
 def _written(sink: Sink, folder: str) -> Iterator[str]:
     """List names such as a sink gives to its files."""
-    below = "".join(f"{name}=x/" for name in sink.settings.get("partition_by", ()))
-    for end in ("", ".gz"):
-        yield f"{folder.rstrip('/')}/{below}part-x.{sink.settings.get('format')}{end}"
+    staged = "data/x/x/x/" if sink.settings.get("visibility") == "manifest" else ""
+    columns = (f"{name}={_SOME}/" for name in sink.settings.get("partition_by", ()))
+    stem = f"{folder.rstrip('/')}/{staged}{''.join(columns)}part-x"
+    form, options = str(sink.settings.get("format")), sink.settings.get("options", {})
+    yield f"{stem}.{form}"
+    if form in _COMPRESSED_INSIDE:
+        yield from (f"{stem}.{codec}.{form}" for codec in _COMPRESSED_INSIDE[form])
+    elif codec := _ENDS.get(str(options.get("compression")).lower()):
+        yield f"{stem}.{form}.{codec}"
 
 
 def _takes(pattern: str, names: tuple[str, ...]) -> bool:
@@ -52,7 +77,7 @@ def _takes(pattern: str, names: tuple[str, ...]) -> bool:
 
 
 def _steps(path: str) -> tuple[str, ...]:
-    path = path.removeprefix("file://")
+    path = path.removeprefix("file:")
     for scheme in _BUCKETS:
         path = path.replace(scheme, "/s3:/") if path.startswith(scheme) else path
     steps = ["/"]
@@ -85,6 +110,8 @@ def _fits(pattern: tuple[str, ...], at: int, step: str) -> bool:
     if at == len(pattern):
         return False
     wanted = pattern[at]
+    if step.endswith(f"={_SOME}") and wanted.startswith(step.removesuffix(_SOME)):
+        return True
     return wanted in {_ANY, step} or fnmatchcase(step, wanted)
 
 

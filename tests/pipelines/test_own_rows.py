@@ -70,9 +70,38 @@ def test_sink_may_write_beside_what_its_source_reads(pattern, folder):
     read_job(_job(pattern, folder))
 
 
-def test_folders_of_partitions_count():
+@pytest.mark.parametrize("pattern", ["/data/*/*.json", "/data/day=1/*", "/data/day=[0-9]*"])
+def test_folders_of_partitions_count(pattern):
     with pytest.raises(DefinitionError):
-        read_job(_job("/data/*/*.json", "/data", partition_by=["day"]))
+        read_job(_job(pattern, "/data", partition_by=["day"]))
+    read_job(_job(pattern.replace("day", "night"), "/data/deep/er", partition_by=["day"]))
+
+
+def test_what_a_manifest_lists_lies_below_data():
+    with pytest.raises(DefinitionError):
+        read_job(_job("/out/data/**", "/out", visibility="manifest"))
+    with pytest.raises(DefinitionError):
+        read_job(_job("/out", "/out", visibility="manifest"))
+    read_job(_job("/out/data/**", "/out"))
+    read_job(_job("/out/*.json", "/out", visibility="manifest"))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "written", "refused"),
+    [
+        ("/d/*.snappy.parquet", {"format": "parquet"}, True),
+        ("/d/*.json.gz", {"options": {"compression": "gzip"}}, True),
+        ("/d/*.json.gz", {}, False),
+        ("file:/d/*", {}, True),
+    ],
+)
+def test_names_are_those_of_the_codec(pattern, written, refused):
+    body = _job(pattern, "/d", **written)
+    if not refused:
+        read_job(body)
+        return
+    with pytest.raises(DefinitionError):
+        read_job(body)
 
 
 def test_dead_letters_are_rows_of_the_job_too():
