@@ -87,8 +87,8 @@ ENDED: Final = frozenset(each.value for each in WorkflowStatus) - OPEN
 def on_selected(
     server: str, choice: Selection, said: str, act: Act, *, json: bool, on: frozenset[str]
 ) -> int:
-    """Act on executions one by one; the exit code. Those in a status that is not among ``on``
-    refuse, so they are not counted before.
+    """Act on executions one by one; the exit code. Of what a query finds, nothing is done to those
+    whose status is not among ``on``.
 
     One that refuses is told, and keeps none of the others from their turn. What concerns the whole
     server ends the command, which says what it has not come to.
@@ -146,12 +146,16 @@ def _on_found(
     if not found:
         say("Nothing found.", err=True)
         return 0
-    if not choice.yes:
+    concerned = _concerned(found, on)
+    if not choice.yes and concerned:
         _ask(found, said, on)
-        # Somebody may have thought for long: what the query finds no more is left alone.
-        still = {each["workflowId"] for each in _found(conductor, query)}
-        found = [each for each in found if each["workflowId"] in still]
-    return _act(conductor, [str(each["workflowId"]) for each in found], said, act, json=json)
+        # Somebody may have thought for long: what the query finds no more is left alone, and so is
+        # what has changed into a status that was not asked for.
+        still = {each["workflowId"] for each in _concerned(_found(conductor, query), on)}
+        concerned = [each for each in concerned if each["workflowId"] in still]
+    else:
+        _tell_of_others(found, on)
+    return _act(conductor, [str(each["workflowId"]) for each in concerned], said, act, json=json)
 
 
 def _act(conductor: Client, ids: list[str], said: str, act: Act, *, json: bool) -> int:
@@ -243,8 +247,12 @@ def _preview(found: list[dict[str, Any]], said: str, *, json: bool, on: frozense
     if len(concerned) > _SHOWN:
         say(f"… and {len(concerned) - _SHOWN} more")
     say(f"{len(concerned)} would be {said}.", err=True)
+    _tell_of_others(found, on)
+
+
+def _tell_of_others(found: list[dict[str, Any]], on: frozenset[str]) -> None:
     others = Counter(str(each.get("status")) for each in found)
-    others -= Counter(str(each.get("status")) for each in concerned)
+    others -= Counter(str(each.get("status")) for each in _concerned(found, on))
     if others:
         told = ", ".join(f"{count} {status}" for status, count in sorted(others.items()))
         say(f"It finds {told} besides, to which this is not done.", err=True)

@@ -90,6 +90,78 @@ def test_a_dry_run_counts_what_lets_it_happen_and_tells_of_the_rest(
     assert (told["count"], len(told["workflowIds"]), told["found"]) == (count, count, 4)
 
 
+def found_in(stub: StubServer, *searches: dict[str, str]) -> None:
+    """Searches that find these statuses by id, one search after the other; the last one stays."""
+    left = list(searches)
+
+    def page(_: Request) -> Reply:
+        states = left.pop(0) if len(left) > 1 else left[0]
+        rows = [{"workflowId": name, "status": status} for name, status in states.items()]
+        return Reply(200, {"totalHits": len(rows), "results": rows})
+
+    stub.on("GET", f"{_BASE}/search", page)
+
+
+_EACH = {f"w-{each}": each for each in ("RUNNING", "PAUSED", "COMPLETED", "FAILED")}
+
+
+@pytest.mark.parametrize("is_asked", [True, False])
+@pytest.mark.parametrize(
+    ("verb", "method", "done"),
+    [
+        (("terminate",), "DELETE", ["w-RUNNING", "w-PAUSED"]),
+        (("pause",), "PUT", ["w-RUNNING/pause", "w-PAUSED/pause"]),
+        (("resume",), "PUT", ["w-PAUSED/resume"]),
+        (("retry",), "POST", ["w-FAILED/retry"]),
+        (("restart",), "POST", ["w-COMPLETED/restart", "w-FAILED/restart"]),
+        (("remove",), "DELETE", ["w-COMPLETED/remove", "w-FAILED/remove"]),
+        (("remove", "--no-archive"), "DELETE", [f"{each}/remove" for each in _EACH]),
+    ],
+)
+def test_a_verb_is_done_to_those_only_whose_status_lets_it_happen(  # noqa: PLR0917 - fixtures
+    run: Run,
+    stub: StubServer,
+    monkeypatch: pytest.MonkeyPatch,
+    verb: tuple[str, ...],
+    method: str,
+    done: list[str],
+    *,
+    is_asked: bool,
+) -> None:
+    found_in(stub, _EACH)
+    stub.on(method, f"{_BASE}/w-.*", Reply(200))
+    monkeypatch.setattr(sys, "stdin", Typing("y\n"))
+    outcome = run("workflow", *verb, "--query", _QUERY, *(() if is_asked else ("--yes",)))
+    assert acted(stub, method) == done
+    assert outcome.code == 0
+    assert f"{len(done)} of {len(done)} are " in outcome.err
+    assert outcome.err.count("besides, to which this is not done.") == (len(done) < len(_EACH))
+
+
+def test_what_changes_its_status_while_somebody_thinks_is_left_alone(
+    run: Run, stub: StubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {"w-0": "FAILED", "w-1": "FAILED", "w-2": "RUNNING"}
+    found_in(stub, before, {"w-0": "RUNNING", "w-1": "FAILED", "w-2": "FAILED"})
+    stub.on("POST", f"{_BASE}/w-.*", Reply(200))
+    monkeypatch.setattr(sys, "stdin", Typing("y\n"))
+    outcome = run("workflow", "restart", "--query", _QUERY)
+    assert (outcome.code, acted(stub, "POST")) == (0, ["w-1/restart"])
+
+
+@pytest.mark.parametrize("more", [(), ("--yes",)])
+def test_where_no_status_lets_it_happen_nobody_is_asked_and_nothing_done(
+    run: Run, stub: StubServer, more: tuple[str, ...]
+) -> None:
+    found_in(stub, {"w-0": "RUNNING"})
+    outcome = run("workflow", "restart", "--query", _QUERY, *more)
+    assert (outcome.code, acted(stub, "POST")) == (0, [])
+    assert outcome.err.splitlines() == [
+        "It finds 1 RUNNING besides, to which this is not done.",
+        "0 of 0 are restarted.",
+    ]
+
+
 def test_when_all_refuse_nothing_is_said_to_be_done(run: Run, stub: StubServer) -> None:
     finds(stub, 2)
     stub.on("DELETE", f"{_BASE}/w-.*", Reply(409, {"status": 409, "message": "it runs"}))
