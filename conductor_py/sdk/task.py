@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 _REASON_CHARACTERS = 500
 
 
+class OutputRefused(InvalidInput):
+    """What a function gave as the output of its task cannot be one: trying again is of no use."""
+
+
 class ResultStatus(StrEnum):
     """What a worker may say about its task."""
 
@@ -196,7 +200,7 @@ def _refuse_output(output: object) -> None:
             "the output of a task is a JSON object, and this is a"
             f' {type(output).__name__}: give it a name, such as {{"result": ...}}'
         )
-        raise InvalidInput(message)
+        raise OutputRefused(message)
 
 
 def _required(polled: JsonObject, name: str) -> str:

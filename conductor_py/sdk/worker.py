@@ -25,7 +25,7 @@ from conductor_py.sdk.errors import (
 )
 from conductor_py.sdk.event_loop import EventLoop
 from conductor_py.sdk.inputs import InputError, Inputs
-from conductor_py.sdk.task import ResultStatus, TaskInProgress, TaskResult
+from conductor_py.sdk.task import OutputRefused, ResultStatus, TaskInProgress, TaskResult
 
 if TYPE_CHECKING:
     from conductor_py.model.json import JsonObject
@@ -129,14 +129,15 @@ class WorkerTask(Generic[P, R_co]):
                 result = dataclasses.replace(_STOPPED, reason=str(stopped) or None)
             except CancelRequested:
                 result = TaskResult.failed("It was cancelled by request.", terminal=True)
+            except OutputRefused as error:
+                context.log("".join(traceback.format_exception(error)))
+                result = _refused(context, error)
             except BaseException as error:  # noqa: BLE001 - becomes the task's failure
                 result = self._failure(context, error)
         try:
             encode(result.output)  # what JSON cannot say must fail where it can be reported
         except InvalidInput as error:
-            facts = {"action": "output_refused", "error": error.message}
-            _log.warning("the output of a task was refused", extra={**_facts(context), **facts})
-            result = TaskResult.failed(f"the output was refused: {error.message}", terminal=True)
+            result = _refused(context, error)
         return None if context.cancelled.is_set() else result
 
     def _failure(self, context: TaskContext, error: BaseException) -> TaskResult:
@@ -150,6 +151,12 @@ class WorkerTask(Generic[P, R_co]):
         told = str(error)
         reason = told if told and terminal else f"{type(error).__name__}: {told}".rstrip(": ")
         return TaskResult.failed(reason, terminal=terminal)
+
+
+def _refused(context: TaskContext, error: InvalidInput) -> TaskResult:
+    facts = {"action": "output_refused", "error": error.message}
+    _log.warning("the output of a task was refused", extra={**_facts(context), **facts})
+    return TaskResult.failed(f"the output was refused: {error.message}", terminal=True)
 
 
 def _facts(context: TaskContext) -> dict[str, object]:

@@ -6,7 +6,7 @@ import asyncio
 import math
 import sys
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -39,6 +39,7 @@ class Measured:
 
 
 _TEXT: Any = "text"
+_LIST: Any = [1, 2]
 
 
 def run(function, clock, given=None):
@@ -200,6 +201,43 @@ def test_an_output_that_holds_itself_fails_for_good(clock):
 def test_an_output_that_is_no_object_is_refused_where_it_is_made(made):
     with pytest.raises(InvalidInput, match="give it a name, such as"):
         made()
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: TaskResult.completed(_LIST),
+        lambda: TaskInProgress(5, _LIST),
+        lambda: replace(TaskResult.completed({}), output=_LIST),
+    ],
+)
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_function_whose_output_is_no_object_is_not_run_again(clock, caplog, made, *, is_async):
+    async def later():
+        return made()
+
+    result, context = run(later if is_async else made, clock)
+    assert result.status is ResultStatus.FAILED_WITH_TERMINAL_ERROR
+    assert result.reason == (
+        "the output was refused: the output of a task is a JSON object, and this is a list:"
+        ' give it a name, such as {"result": ...}'
+    )
+    assert [record.getMessage() for record in caplog.records] == [
+        "the output of a task was refused"
+    ]
+    (entry,) = context.take_lines()  # where in the function's code
+    assert entry.line.startswith("Traceback")
+
+
+def test_what_the_server_refuses_to_a_function_is_no_output_of_it(clock):
+    def work():
+        raise InvalidInput("POST /workflow: no name")
+
+    result, _ = run(work, clock)
+    assert (result.status, result.reason) == (
+        ResultStatus.FAILED,
+        "InvalidInput: POST /workflow: no name",
+    )
 
 
 def test_a_result_of_a_dataclass_is_one(clock):
