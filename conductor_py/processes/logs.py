@@ -20,7 +20,7 @@ from typing import Final
 import orjson
 
 from conductor_py.config.server import Log
-from conductor_py.processes.repeated_lines import RepeatedLines
+from conductor_py.processes.repeated_lines import RepeatedLines, SparingHandler
 
 _KNOWN: Final = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
 #: Libraries that tell at INFO what they do all the time.
@@ -36,9 +36,8 @@ _INDENT: Final = "    "
 
 def configure_logs(settings: Log) -> None:
     """Log of this process: everything at the configured level or above."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = SparingHandler(sys.stderr, RepeatedLines(_facts))
     handler.setFormatter(_Json() if settings.format == "json" else _Text())
-    handler.addFilter(RepeatedLines(_facts))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(settings.level)
