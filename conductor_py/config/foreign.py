@@ -100,6 +100,11 @@ _MEANT: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
+def is_of_the_start(key: str) -> bool:
+    """Whether the start of a Conductor server reads the key, and this engine does not."""
+    return _normal(key) == _normal("loadSample")
+
+
 def meant_by(key: str) -> str:
     """Our setting that means what a key of Spring's does; empty when there is none."""
     wanted = _normal(key)

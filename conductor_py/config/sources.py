@@ -19,7 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from conductor_py.config.foreign import is_without_effect, meant_by
+from conductor_py.config.foreign import is_of_the_start, is_without_effect, meant_by
 from conductor_py.config.secret_files import SUFFIX, others_read, read_secret
 from conductor_py.config.settings import Declared, Settings, declared, sections
 from conductor_py.config.stores import Redis
@@ -31,6 +31,7 @@ _ENVIRONMENT_PREFIX: Final = "CONDUCTOR_"
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
 _SEPARATOR: Final = re.compile(r"(?<!\\)(?:[=:]\s*|\s+(?:[=:]\s*)?)")
+_KEY: Final = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,99}")
 _PLACEHOLDER: Final = re.compile(r"\$\{([A-Za-z_]\w*)(?::([^}]*))?\}")
 #: Variables that belong to clients, to secrets, or to this program's own start.
 _NOT_SETTINGS: Final = re.compile(
@@ -76,7 +77,7 @@ class _Given:
     value: str
     place: str
     is_file: bool = False
-    is_pair: bool = True
+    separator: str = "="
 
 
 def load(
@@ -273,7 +274,7 @@ def _lines(file: Path | None) -> Iterator[_Given]:
     for number, line in _logical_lines(lines):
         key, separator, value = _split(line)
         place = f"{file}, line {number}"
-        yield _Given(key=key, value=value, place=place, is_pair=bool(separator))
+        yield _Given(key=key, value=value, place=place, separator=separator)
 
 
 def _from_file(lines: Iterable[_Given], environment: Mapping[str, str]) -> Iterator[_Given]:
@@ -283,17 +284,40 @@ def _from_file(lines: Iterable[_Given], environment: Mapping[str, str]) -> Itera
 
 
 def _ignored(lines: Iterable[_Given], known: Mapping[str, Declared]) -> Iterator[str]:
-    """What is said of lines that configure nothing here; never what stands behind a key."""
+    """What is said of lines that configure nothing here: never what stands behind a key, nor a key
+    that may be a piece of a secret, as a line of Base64 is that ends in ``=``.
+    """
     for each in lines:
         if each.key.lower().startswith(_PREFIX):
             continue
-        if not each.is_pair:  # it may be a piece of a secret
+        if not each.separator:
             yield f"{each.place}: this is no KEY=VALUE, and ignored"
             continue
-        here = known.get(_normal(_PREFIX + each.key))
-        ours = meant_by(each.key) or (here.setting.key if here else "")
-        hint = f"; here it is {ours}" if ours else ""
-        yield f"{each.place}: {each.key} is no setting of this server, and ignored{hint}"
+        ours = _meant(each.key, known)
+        where = "in files" if each.key.startswith(_ENVIRONMENT_PREFIX) else "here"
+        hint = f"; {where} it is {ours}" if ours else ""
+        shown = each.key if ours or _is_key(each) else "this"
+        yield f"{each.place}: {shown} is no setting of this server, and ignored{hint}"
+
+
+def _is_key(given: _Given) -> bool:
+    """Whether a key that means nothing here is one all the same."""
+    key = given.key
+    if is_of_the_start(key):
+        return True
+    is_word = _KEY.fullmatch(key) is not None and not given.separator.isspace()
+    return is_word and ("." in key or key.startswith((_ENVIRONMENT_PREFIX, "conductor")))
+
+
+def _meant(key: str, known: Mapping[str, Declared]) -> str:
+    """Our setting that a key means as Spring has it, without its prefix or as a variable; empty
+    when there is none.
+    """
+    if meant := meant_by(key) or _ALIASES.get(key, ("", ""))[0]:
+        return meant
+    by_name = {name: each.setting.key for name, each in known.items()}
+    by_name |= {_normal(secret + SUFFIX): secret + SUFFIX for secret in _from_files()}
+    return by_name.get(_normal(_PREFIX + key)) or by_name.get(_normal(key), "")
 
 
 def _logical_lines(lines: list[str]) -> Iterator[tuple[int, str]]:

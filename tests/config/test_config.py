@@ -412,6 +412,64 @@ def test_lines_that_configure_something_else_are_named_with_what_is_meant(file: 
     )
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0cw==",
+        "c2VjcmV0+c2VjcmV0/hush=",
+        "hush another",
+        "hush.x another",
+        "hush: another",
+        "hush=another",
+        "https://hush:another@host",
+        "9hush.x=another",
+        "hush.x!y=another",
+        f"hush.{'x' * 100}=another",
+    ],
+)
+def test_what_may_be_a_piece_of_a_secret_is_not_named(file: Path, line: str) -> None:
+    file.write_text(f"# a comment\n{line}\n")
+    assert load(file=file).ignored == (
+        f"{file}, line 2: this is no setting of this server, and ignored",
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "key", "meant"),
+    [
+        ("CONDUCTOR_LOG_LEVEL=debug", "CONDUCTOR_LOG_LEVEL", "conductor.log.level"),
+        (
+            "CONDUCTOR_SCRIPT_MAX_EXECUTION_SECONDS=4",
+            "CONDUCTOR_SCRIPT_MAX_EXECUTION_SECONDS",
+            "conductor.scripts.timeLimit",
+        ),
+        (
+            "CONDUCTOR_ELASTICSEARCH_PASSWORD_FILE: /x",
+            "CONDUCTOR_ELASTICSEARCH_PASSWORD_FILE",
+            "conductor.elasticsearch.password.file",
+        ),
+        ("CONDUCTOR_LOG_COLOUR=red", "CONDUCTOR_LOG_COLOUR", ""),
+    ],
+)
+def test_a_variable_in_a_file_is_told_how_files_have_it(
+    file: Path, line: str, key: str, meant: str
+) -> None:
+    file.write_text(line)
+    hint = f"; in files it is {meant}" if meant else ""
+    assert load(file=file).ignored == (
+        f"{file}, line 1: {key} is no setting of this server, and ignored{hint}",
+    )
+
+
+def test_a_key_of_spring_with_a_space_behind_it_is_named(file: Path) -> None:
+    file.write_text("server.port 9000\nloadSample true\nspring.profiles.active: x\n")
+    assert [each.split(" is no ")[0] for each in load(file=file).ignored] == [
+        f"{file}, line 1: server.port",
+        f"{file}, line 2: loadSample",
+        f"{file}, line 3: spring.profiles.active",
+    ]
+
+
 def test_settings_that_keys_of_spring_are_said_to_mean_are_there() -> None:
     assert set(_MEANT.values()) <= {each.setting.key for each in declared()}
 
