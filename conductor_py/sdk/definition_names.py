@@ -1,4 +1,4 @@
-"""Members of a task definition that no server knows: what was likely meant.
+"""Members of a task definition that the server does not know: what was likely meant.
 
 A server takes them and does nothing with them, so a worker says so when it registers one.
 """
@@ -29,26 +29,35 @@ _OTHER_WORDS: Final[Mapping[str, str]] = {
     "jitter": "backoffJitterMs",
     "owner": "ownerEmail",
 }
+#: What a server reads beside the definition.
+_CARRIED: Final = frozenset({"tags", "overwriteTags"})
+#: What clients of other servers send, and those may read.
+_OF_OTHERS: Final = frozenset({"accessPolicy", "version"})
 _LIKENESS: Final = 0.6
 
 
-def unknown_members(definition: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """Name the members that a task definition does not have, each with the one that was likely
-    meant; empty when none is alike.
+def unknown_members(definition: Mapping[str, object]) -> Iterator[str]:
+    """Say of each member that a task definition does not have which one was likely meant, or that
+    it has no effect.
     """
     known = _known()
     for name in definition:
-        if name not in known:
-            yield str(name), _meant(str(name), known)
+        if name in _OF_OTHERS:
+            yield f"{name} is for other servers; conductor-py does nothing with it"
+        elif name not in known:
+            meant = _meant(str(name), known)
+            hint = f"did you mean {meant}?" if meant else "it has no effect"
+            yield f"{name} is not a known member; {hint}"
 
 
 def _known() -> frozenset[str]:
     # Only who registers something needs the model of definitions.
     from conductor_py.model.definitions import TaskDef  # noqa: PLC0415
 
-    return frozenset(
+    members = (
         re.sub(r"_([a-z])", lambda letter: letter[1].upper(), each.name) for each in fields(TaskDef)
     )
+    return _CARRIED.union(members)
 
 
 def _meant(name: str, known: frozenset[str]) -> str:

@@ -251,9 +251,8 @@ def _new_id() -> str:
 
 
 def _warn_of_members(name: str, definition: JsonObject) -> None:
-    for member, meant in unknown_members(definition):
-        hint = f"did you mean {meant}?" if meant else "it has no effect"
-        sentence = f"task_definition of {name}: {member} is not a known member; {hint}"
+    for said in unknown_members(definition):
+        sentence = f"task_definition of {name}: {said}"
         _log.warning(sentence, extra={"action": "unknown_member", "task_type": name})
 
 

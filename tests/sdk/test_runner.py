@@ -22,6 +22,7 @@ from conductor_py.sdk import (
     worker_task,
 )
 from conductor_py.wire.definitions import TaskDefForm
+from conductor_py.wire.policies import CarriedTags, carried_tags, read_tags
 from tests.sdk.clock import StandingClock
 from tests.sdk.stub import DROP, Reply, TaskQueue
 from tests.sdk.tasks import polled
@@ -348,6 +349,42 @@ def test_a_member_that_no_task_definition_has_is_warned_of(stub, client, caplog,
 
     warned = [each.getMessage() for each in caplog.records if "known member" in each.getMessage()]
     assert warned == [f"task_definition of greet: {member} is not a known member; {hint}"]
+
+
+def test_what_a_server_reads_beside_the_definition_is_not_warned_of(stub, client, caplog):
+    stub.on("POST", "/api/metadata/taskdefs", Reply(200))
+    tags = [{"key": "team", "value": "a"}]
+
+    @greet(task_definition={"retryCount": 1, "tags": tags, "overwriteTags": True})
+    def work() -> None: ...
+
+    with Worker(client, [work]):
+        pass
+
+    (sent,) = [request.json() for request in stub.seen("POST", "/api/metadata/taskdefs")]
+    assert carried_tags(sent) == (CarriedTags("greet", read_tags(tags), replaces=True),)
+    assert not [each for each in caplog.records if each.__dict__.get("action") == "unknown_member"]
+
+
+@pytest.mark.parametrize("member", ["accessPolicy", "version"])
+def test_of_a_member_for_other_servers_nothing_wrong_is_said(stub, client, caplog, member):
+    stub.on("POST", "/api/metadata/taskdefs", Reply(200))
+
+    @greet(task_definition={member: {}})
+    def work() -> None: ...
+
+    with Worker(client, [work]):
+        pass
+
+    (warned,) = [
+        each.getMessage()
+        for each in caplog.records
+        if each.__dict__.get("action") == "unknown_member"
+    ]
+    assert warned == (
+        f"task_definition of greet: {member} is for other servers;"
+        " conductor-py does nothing with it"
+    )
 
 
 def test_all_members_of_a_task_definition_are_known() -> None:
