@@ -13,8 +13,9 @@ from conductor_py.cli.connection import client, connected, document, file_docume
 from conductor_py.cli.names import WORKFLOW
 from conductor_py.cli.near import said_in_all, warn, warn_of
 from conductor_py.cli.printing import print_json, print_table, say
-from conductor_py.errors import InvalidInput, Violation
+from conductor_py.errors import InvalidInput, NotFound, Violation
 from conductor_py.sdk.client import Client
+from conductor_py.sdk.errors import UnexpectedAnswer
 from conductor_py.wire.advice import task_advice
 
 _NAMES_OF_OTHERS: Final = (
@@ -24,6 +25,9 @@ _NAMES_OF_OTHERS: Final = (
     ".forkTaskWorkflow",
 )
 """How the paths of what names another workflow end."""
+_WRONG_VERB: Final = 405
+"""What a server answers that takes ``validate`` for the name of a task definition."""
+_UNCHECKED: Final = "this server checks no task definitions: only names of members were looked at"
 _OF_A_WORKFLOW: Final = ("version", "outputParameters", "failureWorkflow", "schemaVersion")
 
 
@@ -125,7 +129,13 @@ def _checked(conductor: Client, given: Sequence[dict[str, Any]]) -> _Said:
 def _told(conductor: Client, given: dict[str, Any], kind: str) -> Sequence[Mapping[str, Any]]:
     if kind == "workflow":
         return conductor.validate_workflow(given)
-    return said_in_all(conductor.validate_task(given), task_advice(given))
+    try:
+        told: Sequence[Mapping[str, Any]] = conductor.validate_task(given)
+    except (NotFound, UnexpectedAnswer) as error:
+        if isinstance(error, UnexpectedAnswer) and error.status != _WRONG_VERB:
+            raise
+        told = ({"path": "$", "message": _UNCHECKED},)
+    return said_in_all(told, task_advice(given))
 
 
 def _kind(found: dict[str, Any]) -> str:

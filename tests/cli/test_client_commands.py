@@ -232,6 +232,39 @@ def test_a_check_of_a_task_definition_that_is_wrong_ends_with_1(
     assert "  a: $.retryCount: must not be less than 0" in outcome.err
 
 
+@pytest.mark.parametrize("status", [404, 405])
+def test_a_server_that_checks_no_task_definitions_is_told_of_and_the_rest_is_checked(
+    run: Run, stub: StubServer, tmp_path: Path, status: int
+) -> None:
+    file = tmp_path / "definition.json"
+    file.write_text('[{"name": "w", "tasks": [{}]}, {"name": "a", "retryCuont": 1}]')
+    stub.on("POST", "/api/metadata/workflow/validate", Reply(200, {"warnings": []}))
+    refusal = {"status": status, "message": "Request method 'POST' is not supported"}
+    stub.on("POST", "/api/metadata/taskdefs/validate", Reply(status, refusal))
+    outcome = run("definition", "validate", str(file))
+    assert (outcome.code, outcome.out) == (0, "w is right\ntask a would be accepted\n")
+    assert outcome.err.splitlines() == [
+        "warning: a: $.retryCuont is not a known member; did you mean retryCount?",
+        (
+            "warning: a: $ this server checks no task definitions:"
+            " only names of members were looked at"
+        ),
+    ]
+
+
+@pytest.mark.parametrize("status", [401, 500, 503])
+def test_a_check_that_a_server_cannot_make_now_ends_with_1(
+    run: Run, stub: StubServer, tmp_path: Path, status: int
+) -> None:
+    file = tmp_path / "definition.json"
+    file.write_text('{"name": "a"}')
+    refusal = {"status": status, "message": "not now"}
+    stub.on("POST", "/api/metadata/taskdefs/validate", Reply(status, refusal))
+    outcome = run("definition", "validate", str(file))
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "not now" in outcome.err
+
+
 def test_a_check_of_no_definition_says_that_there_was_none(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "definition.json"
     file.write_text("[]")
