@@ -221,7 +221,6 @@ def assemble(
         executor,
         snapshots,
         ports.search,
-        executions=ports.store,
         partitions=partitions,
         elapsed_ms=clock.elapsed_ms,
     )

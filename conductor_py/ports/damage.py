@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from conductor_py.model.ids import ExecutionId, is_execution_id, partition_of
+from conductor_py.ports.store import Effect
 from conductor_py.records import dataclass
 
 FIRST_MS: Final = 60_000
@@ -42,10 +43,19 @@ class DamageStore(Protocol):
     def retry(self, entry: str) -> bool:
         """Let one be looked at now; whether it was there."""
 
-    def drop(self, entry: str, *, workflow: str = "", admitted: bytes = b"") -> bool:
+    def drop(
+        self,
+        entry: str,
+        *,
+        header: bytes = b"",
+        workflow: str = "",
+        admitted: bytes = b"",
+        post: Effect | None = None,
+    ) -> bool:
         """Delete one, for ever: the effect, the schedule, the entry; with the timer of an execution
         the execution, which is listed and counted no more; an effect that has the index and the
-        archive forget it is ordered. Whether it was there.
+        archive forget it is ordered, and so is ``post``, which tells its parent: all or nothing.
+        Whether it was there, and its execution has the ``header`` that was read (empty: none).
 
         ``workflow`` is the name of the execution's, for one whose header is lost. That one's plan
         counts it for ever: nobody knows which that was. ``admitted`` is the event of who gets its

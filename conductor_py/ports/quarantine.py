@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from conductor_py.model.ids import ExecutionId
-from conductor_py.ports.store import Loaded, Outcome
+from conductor_py.ports.store import Effect, Loaded, Outcome
 from conductor_py.records import dataclass
 
 BACKOFF_MS: Final = 1_000
@@ -114,12 +114,14 @@ class QuarantineStore(Protocol):
     def drop_unreadable(
         self,
         execution: ExecutionId,
-        header: bytes | None = None,
+        header: bytes,
         *,
+        is_readable: bool = False,
         workflow: str = "",
         admitted: bytes = b"",
+        post: Effect | None = None,
     ) -> bool:
-        """Delete one for ever that is in quarantine, and whose record cannot be read, or that still
-        has this ``header``, which nobody can read; false for any other. It goes as with its timer
-        (``DamageStore.drop``).
+        """Delete one for ever that is in quarantine, still has this ``header``, and whose record
+        cannot be read, or whose header nobody can read (not ``is_readable``); false for any other.
+        It goes as with its timer (``DamageStore.drop``).
         """

@@ -5,7 +5,7 @@ import pytest
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.inspector import Inspection
 from conductor_py.ports.quarantine import VANISHED, QuarantinePlace
-from conductor_py.ports.store import Loaded, Outcome
+from conductor_py.ports.store import Effect, Loaded, Outcome
 from tests.conformance.stores import LEASE_MS, NOW, Store, an_id, header, running
 
 WAIT_MS = 600_000
@@ -302,7 +302,7 @@ def test_one_whose_header_nobody_can_read_is_dropped_without_a_trace(store: Stor
     into_quarantine(store, again)
     drop = store.quarantine.drop_unreadable
     assert not drop(again.execution, b"another"), "it has been mended, or was never so"
-    assert not drop(again.execution), "its record can be read"
+    assert not drop(again.execution, damaged, is_readable=True), "its record can be read"
     assert not drop(kept, header()), "it is not in quarantine"
     assert drop(again.execution, damaged)
     assert not drop(again.execution, damaged)
@@ -313,6 +313,21 @@ def test_one_whose_header_nobody_can_read_is_dropped_without_a_trace(store: Stor
     effect = found[f"{again.execution}:forget"]
     assert effect.document == b'{"kind":"forget"}'
     assert effect.stamp >= again.version, "what is in the index is not newer"
+
+
+def test_what_tells_its_parent_is_ordered_with_the_drop_and_not_without(store: Store) -> None:
+    loaded = failing(store)
+    damaged = header(plan="lost")
+    store.commit(loaded, running(fields={"h": damaged}))
+    into_quarantine(store, store.sent(loaded.execution))
+    post = Effect(id="child:post:dropped", document=b'{"kind":"post"}', due_ms=-5_000)
+    before = store.outbox.size(0)
+    assert not store.quarantine.drop_unreadable(loaded.execution, b"another", post=post)
+    assert store.outbox.size(0) == before
+    assert store.quarantine.drop_unreadable(loaded.execution, damaged, post=post)
+    assert store.outbox.next_due_ms(0) == store.clock() - 5_000
+    found = {one.id: one.document for one in store.outbox.take(0, 100, LEASE_MS)}
+    assert found[post.id] == post.document
 
 
 def test_a_lost_header_is_dropped_by_the_name_that_somebody_else_knows(store: Store) -> None:

@@ -9,6 +9,7 @@ from conductor_py.codec.definitions import workflow_from_json
 from conductor_py.engine.decisions.operations import Operations
 from conductor_py.errors import StoreUnavailable
 from conductor_py.model.ids import ExecutionId, partition_of
+from conductor_py.ports.inspector import QUARANTINE
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
 from tests.builders import (
     pass_time,
@@ -260,3 +261,28 @@ def test_a_child_with_a_key_is_about_the_same_instant(world: MemoryEngine) -> No
     parent = started(world, keyed(), business_at=1_000_000, zone="Asia/Shanghai")
     child = world.workflow(child_of(world, parent))
     assert (child["businessTime"], child["zoneId"]) == (1_000_000, "Asia/Shanghai")
+
+
+def test_a_parent_in_another_partition_hears_why_its_child_was_dropped(
+    partitioned: MemoryEngine,
+) -> None:
+    parents = [started(partitioned, keyed(key=f"k{n}")) for n in range(12)]
+    children = [ExecutionId(child_of(partitioned, parent)) for parent in parents]
+    dropped = [
+        (parent, child)
+        for parent, child in zip(parents, children, strict=True)
+        if partition_of(ExecutionId(parent)) != partition_of(child)
+    ]
+    assert dropped
+    for _, child in dropped:
+        stored = partitioned.space.of(child).executions[child]
+        stored.fields["h"] = stored.fields["h"].replace(b'"f":', b'"lost":')
+        stored.holder = QUARANTINE
+        assert partitioned.engine.quarantine.end(child, "enough")
+    pass_time(partitioned, seconds=1)
+    for parent, child in dropped:
+        assert status_of(partitioned, parent) == "TERMINATED"
+        found = task_of(partitioned, parent, "s")
+        assert found["status"] == "CANCELED"
+        assert "an operator has dropped it" in found["reasonForIncompletion"]
+        assert found["outputData"] == {"subWorkflowId": child}

@@ -7,6 +7,7 @@ from typing import Final
 
 from conductor_py.adapters.memory.space import MemorySpace, Partition
 from conductor_py.ports.damage import Damaged
+from conductor_py.ports.store import Effect
 
 _SET: Final = "outbox"
 
@@ -40,7 +41,15 @@ class MemoryDamage:
                 partition.outbox.put(effect, self._space.clock())
             return partition is not None
 
-    def drop(self, entry: str, *, workflow: str = "", admitted: bytes = b"") -> bool:
+    def drop(
+        self,
+        entry: str,
+        *,
+        header: bytes = b"",
+        workflow: str = "",
+        admitted: bytes = b"",
+        post: Effect | None = None,
+    ) -> bool:
         with self._space.lock:
             partition, effect = self._taken(entry)
             if partition is not None:

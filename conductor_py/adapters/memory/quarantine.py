@@ -23,7 +23,7 @@ from conductor_py.ports.quarantine import (
     QuarantinePage,
     QuarantinePlace,
 )
-from conductor_py.ports.store import Loaded, Outcome
+from conductor_py.ports.store import Effect, Loaded, Outcome
 
 _DEFAULT: Final = QuarantineBounds()
 _MOST_DOUBLINGS: Final = 20
@@ -112,17 +112,24 @@ class MemoryQuarantine:
     def drop_unreadable(
         self,
         execution: ExecutionId,
-        header: bytes | None = None,
+        header: bytes,
         *,
+        is_readable: bool = False,
         workflow: str = "",
         admitted: bytes = b"",
+        post: Effect | None = None,
     ) -> bool:
         with self._space.lock:
             partition = self._space.of(execution)
             target = partition.executions.get(execution)
-            is_damaged = target is not None and target.fields.get("h", b"") == header
-            if target is None or target.holder != QUARANTINE or not is_damaged:
+            if is_readable or target is None or target.holder != QUARANTINE:
                 return False
+            if target.fields.get("h", b"") != header:
+                return False
+            if post is not None:
+                now = self._space.clock()
+                partition.effects[post.id] = (max(target.version, now), post.document)
+                partition.outbox.put(post.id, now + post.due_ms)
             self._drop(partition, target, workflow)
             _free_place(partition, target, admitted, self._space.clock())
             return True

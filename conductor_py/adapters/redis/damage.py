@@ -10,10 +10,12 @@ from typing import Final
 from conductor_py.adapters.redis.connection import Argument
 from conductor_py.adapters.redis.keys import KEYS
 from conductor_py.adapters.redis.names import names_of, number_of, shown
+from conductor_py.adapters.redis.outbox import arguments_of
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.errors import StoreFailure
 from conductor_py.model.homes import homes_of
 from conductor_py.ports.damage import Damaged, execution_of
+from conductor_py.ports.store import Effect
 
 _SHARED: Final = tuple((kind.kind, kind.name) for kind in KEYS if not kind.name.endswith(":"))
 """The keys that are one a partition."""
@@ -44,10 +46,19 @@ class RedisDamage:
     def retry(self, entry: str) -> bool:
         return self._settle("retry", entry)
 
-    def drop(self, entry: str, *, workflow: str = "", admitted: bytes = b"") -> bool:
+    def drop(
+        self,
+        entry: str,
+        *,
+        header: bytes = b"",
+        workflow: str = "",
+        admitted: bytes = b"",
+        post: Effect | None = None,
+    ) -> bool:
         execution = execution_of(entry)
         effect = f"{execution}:forget" if execution else ""
-        return self._settle("drop", entry, (workflow, effect, admitted))
+        gone = (workflow, effect, admitted, header, *arguments_of(post))
+        return self._settle("drop", entry, gone)
 
     def mend(self) -> Sequence[str]:
         mended: list[str] = []
@@ -98,7 +109,7 @@ class RedisDamage:
         found: list[bytes] = self._scripts.connection.command(verb, key)
         return found
 
-    def _settle(self, mode: str, entry: str, gone: tuple[Argument, ...] = ("", "", "")) -> bool:
+    def _settle(self, mode: str, entry: str, gone: tuple[Argument, ...] = ()) -> bool:
         partition, _, rest = entry.partition(" ")
         set_, between, member = rest.partition(" ")
         if not partition.isdecimal() or not between:

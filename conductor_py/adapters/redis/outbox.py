@@ -8,6 +8,7 @@ from conductor_py.adapters.redis.connection import Argument
 from conductor_py.adapters.redis.names import number_of, pairs_of
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.ports.outbox import Pending
+from conductor_py.ports.store import Effect
 
 
 class RedisOutbox:
@@ -71,6 +72,11 @@ class RedisOutbox:
             for effect, text in zip(ids, texts, strict=True)
             if text is not None and _is_whole(text)
         )
+
+
+def arguments_of(effect: Effect | None) -> tuple[Argument, ...]:
+    """Hand one, or none, to a script that orders it: id, document, in how many ms it is due."""
+    return ("", b"", 0) if effect is None else (effect.id, effect.document, effect.due_ms)
 
 
 def _is_whole(text: bytes) -> bool:

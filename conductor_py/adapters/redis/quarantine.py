@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 from conductor_py.adapters.redis.changes import OUTCOMES, loaded_of
 from conductor_py.adapters.redis.connection import Argument, Reply
 from conductor_py.adapters.redis.names import number_of, score_of, shown
+from conductor_py.adapters.redis.outbox import arguments_of
 from conductor_py.adapters.redis.record import DAMAGED, record_of, setback_of
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.errors import StoreUnavailable
@@ -19,7 +20,7 @@ from conductor_py.ports.quarantine import (
     QuarantinePage,
     QuarantinePlace,
 )
-from conductor_py.ports.store import Loaded, Outcome
+from conductor_py.ports.store import Effect, Loaded, Outcome
 
 _DEFAULT: Final = QuarantineBounds()
 _Row: TypeAlias = tuple[int, bytes, int]
@@ -159,17 +160,17 @@ class RedisQuarantine:
     def drop_unreadable(
         self,
         execution: ExecutionId,
-        header: bytes | None = None,
+        header: bytes,
         *,
+        is_readable: bool = False,
         workflow: str = "",
         admitted: bytes = b"",
+        post: Effect | None = None,
     ) -> bool:
         partition = partition_of(execution)
         channel = self._scripts.namespace.channels[partition]
-        arguments: list[Argument] = [self._scripts.now(), channel, execution, workflow]
-        arguments += [f"{execution}:forget", admitted]
-        if header is not None:
-            arguments.append(header)
+        arguments: list[Argument] = [self._scripts.now(), channel, execution, int(is_readable)]
+        arguments += [workflow, f"{execution}:forget", admitted, header, *arguments_of(post)]
         return bool(self._scripts.run("drop_unreadable", partition, arguments))
 
 

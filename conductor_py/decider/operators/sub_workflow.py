@@ -150,11 +150,12 @@ def look(ws: Workspace, spot: Spot, attempt: Attempt, child: str) -> None:
 
 def heard(ws: Workspace, spot: Spot, attempt: Attempt, event: ChildEnded) -> None:
     """The child says that it has ended. From another partition that may come late and twice, and
-    without its output: it is asked.
+    without reason and output: it is asked. Who says why was dropped, and cannot be asked.
     """
     if attempt.child != event.child:
         return
-    if partition_of(ExecutionId(event.child)) != partition_of(ws.id):
+    is_abroad = partition_of(ExecutionId(event.child)) != partition_of(ws.id)
+    if is_abroad and event.reason is None:
         look(ws, spot, attempt, event.child)
         return
     state = ChildState(

@@ -9,7 +9,7 @@ from conductor_py.codec.event import dump_event
 from conductor_py.codec.execution import dump_json
 from conductor_py.engine.decisions.precedence import due_of
 from conductor_py.model.decision import Send
-from conductor_py.model.event import ChildEnded, ChildRevived, Operation
+from conductor_py.model.event import ChildEnded, ChildRevived, Event, Operation
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.store import Effect
 
@@ -35,5 +35,12 @@ def post(sender: ExecutionId, send: Send) -> Effect:
             event = replace(event, arguments={**event.arguments, "reason": reason})
         case _:
             raise AssertionError(event)
-    document = {"kind": "post", "to": send.execution, "event": dump_event(event).decode()}
+    return posted(sender, send.execution, event, about)
+
+
+def posted(sender: ExecutionId, to: str, event: Event, about: str) -> Effect:
+    """Make the effect that brings an event to an execution of any partition, as it is; ``about``
+    tells it from others of its sender.
+    """
+    document = {"kind": "post", "to": to, "event": dump_event(event).decode()}
     return Effect(id=f"{sender}:post:{about}", document=dump_json(document), due_ms=due_of("post"))

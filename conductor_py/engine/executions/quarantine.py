@@ -16,6 +16,7 @@ from conductor_py.decider.workspace import Execution
 from conductor_py.engine.decisions.executor import Driven, Executor
 from conductor_py.engine.decisions.setbacks import UNREADABLE, Setbacks
 from conductor_py.engine.definitions.snapshots import Snapshots
+from conductor_py.engine.executions.farewell import farewell
 from conductor_py.engine.patience import BATCH_MS
 from conductor_py.errors import (
     ConductorError,
@@ -26,23 +27,21 @@ from conductor_py.errors import (
     StoreFailure,
     Violation,
 )
-from conductor_py.model.event import Admitted, ChildEnded, ChildRevived, Operation
+from conductor_py.model.event import Admitted, ChildRevived, Operation
 from conductor_py.model.execution import Header
 from conductor_py.model.ids import ExecutionId, is_execution_id, partition_of
 from conductor_py.model.json import JsonObject
 from conductor_py.model.search import OneOf, SearchRequest
-from conductor_py.model.status import WorkflowStatus
 from conductor_py.ports.damage import Damaged, DamageStore, execution_of
 from conductor_py.ports.quarantine import Quarantined, QuarantinePlace, QuarantineStore
 from conductor_py.ports.search import Search
-from conductor_py.ports.store import ExecutionStore, Loaded
+from conductor_py.ports.store import Loaded
 from conductor_py.records import dataclass
 
 _BATCH = 100
 _DAMAGED: Final = "damaged"
 _MOST_DIGITS: Final = 16
 _ADMITTED: Final = dump_event(Admitted())
-_DROPPED: Final = "What was stored of it could not be read; an operator has dropped it"
 _LOG = logging.getLogger(__name__)
 
 
@@ -69,7 +68,6 @@ class Quarantine:
         snapshots: Snapshots,
         search: Search,
         *,
-        executions: ExecutionStore,
         partitions: int,
         elapsed_ms: Callable[[], int],
     ) -> None:
@@ -78,7 +76,6 @@ class Quarantine:
         self._search = search
         self._store = store
         self._damage = damage
-        self._executions = executions
         self._told: dict[str, int] = {}
         self._executor = executor
         self._snapshots = snapshots
@@ -121,16 +118,29 @@ class Quarantine:
     def drop_damaged(self, entry: str) -> None:
         """Delete what cannot be read, for ever. ``NotFound``."""
         execution = execution_of(entry)
-        workflow = self._indexed_name(execution) if execution is not None else ""
-        header = self._header(execution) if execution is not None else b""
-        if not self._damage.drop(entry, workflow=workflow, admitted=_ADMITTED):
+        if not (self._damage.drop(entry) if execution is None else self._gone(entry, execution)):
             raise NotFound(f"Nothing damaged is named '{entry[:200]}'; quarantine list has names")
-        if execution is not None:
-            self._tell_parent(execution, header)
         _LOG.warning(
             "What could not be read was dropped by an operator",
             extra={"action": "damaged_dropped", "entry": entry[:200]},
         )
+
+    def _gone(self, entry: str, execution: ExecutionId) -> bool:
+        """Drop an execution with its timer; false when it is not damaged. One whose header becomes
+        another meanwhile is looked at again: its parent must be told.
+        """
+        workflow, header, before = self._indexed_name(execution), self._header(execution), None
+        while header != before:
+            if self._damage.drop(
+                entry,
+                header=header,
+                workflow=workflow,
+                admitted=_ADMITTED,
+                post=farewell(execution, header, self._partitions),
+            ):
+                return True
+            before, header = header, self._header(execution)
+        return False
 
     def count(self) -> int:
         """Count them."""
@@ -242,43 +252,20 @@ class Quarantine:
         except (ValueError, TypeError):
             is_damaged = True
         # The record may be what cannot be read; that is seen where it is dropped.
-        is_dropped = self._store.drop_unreadable(
+        return self._store.drop_unreadable(
             execution,
-            header if is_damaged else None,
+            header,
+            is_readable=not is_damaged,
             workflow=self._indexed_name(execution) if is_damaged else "",
             admitted=_ADMITTED,
+            post=farewell(execution, header, self._partitions),
         )
-        if is_dropped:
-            self._tell_parent(execution, header)
-        return is_dropped
 
     def _header(self, execution: ExecutionId) -> bytes:
         """What is left of a header; empty: nothing."""
         with suppress(StoreDamaged):
             return self._store.header(execution)
         return b""
-
-    def _tell_parent(self, child: ExecutionId, header: bytes) -> None:
-        """Tell the parent of an execution that is gone, if its header still names one."""
-        try:
-            read = orjson.loads(header)
-            parent, seq, generation = str(read["parent"]), int(read["pseq"]), int(read["gen"])
-        except (ValueError, TypeError, LookupError):
-            return
-        if not self._is_known(parent):
-            return
-        ended = ChildEnded(
-            seq=seq,
-            child=child,
-            child_generation=generation,
-            status=WorkflowStatus.TERMINATED,
-            reason=_DROPPED,
-            output={},
-        )
-        holder, name = self._executor.name(), f"{child}:dropped"
-        to, lease_ms = ExecutionId(parent), self._executor.lease_ms
-        reply = self._executions.send(to, name, dump_event(ended), holder, lease_ms)
-        self._executor.go_on(reply.loaded, holder)
 
     def _indexed_name(self, execution: ExecutionId) -> str:
         """The name of an execution's workflow as the index has it; empty: it does not say."""

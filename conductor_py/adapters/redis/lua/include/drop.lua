@@ -22,14 +22,24 @@ end
 
 -- Takes one out, by whatever of it can be read; `name` is that of its workflow, for a header that has none. Where the
 -- header is lost, its plan counts it for ever: nobody knows which that was. The effect has index and archive forget what
--- is not newer; without one (an empty id) they are not told. `admitted` is the event of who gets its place.
+-- is not newer; without one (an empty id) they are not told. `admitted` is the event of who gets its place. `post` is the
+-- effect that tells the parent, so much later; an empty id: there is none. It is ordered first, as an error undoes nothing.
+-- False where the header is not `header` any more, of which the post was made: nothing is done.
 local function drop_execution(P, dropped, channel, now)
-  local id, name, effect, admitted = unpack(dropped)
+  local id, name, effect, admitted, header, post, document, later = unpack(dropped)
   local found = redis.pcall('HMGET', P .. 'exec:' .. id, 'v', 'h', 'restoring')
   if found.err then
     found = {}
   end
-  local header = found[2] or ''
+  if header ~= (found[2] or '') then
+    return false
+  end
+  local version = tonumber(string.match(found[1] or '', '^(%d+) ') or 0)
+  local stamp = int(version < 2 ^ 53 and math.max(version, now) or now)
+  if post ~= '' then
+    redis.call('HSET', P .. 'effects', post, stamp .. ' ' .. document)
+    redis.call('ZADD', P .. 'outbox', int(now + tonumber(later)), post)
+  end
   if not found[3] then  -- one that is on its way back is not counted yet
     count_reference(P, plan_of_header(header), -1)
   end
@@ -40,10 +50,9 @@ local function drop_execution(P, dropped, channel, now)
   end
   free_place(P, id, header, admitted, now)
   if effect ~= '' then
-    local version = tonumber(string.match(found[1] or '', '^(%d+) ') or 0)
-    local stamp = version < 2 ^ 53 and math.max(version, now) or now
-    redis.call('HSET', P .. 'effects', effect, int(stamp) .. ' {"kind":"forget"}')
+    redis.call('HSET', P .. 'effects', effect, stamp .. ' {"kind":"forget"}')
     redis.call('ZADD', P .. 'outbox', int(now), effect)
     publish(channel, 'e:' .. string.match(P, ':(%d+)}'))
   end
+  return true
 end
