@@ -147,7 +147,7 @@ class ClusterConnection(Connection):
 
     def each(self, commands: Sequence[Sequence[Argument]]) -> list[Reply]:
         """Send each command to the node that has its key: one round trip a node. Those that a node
-        redirects, or that find nobody, are sent once more.
+        redirects, or that find nobody, are sent once more, as a node's own are.
         """
         replies: list[Reply] = [None] * len(commands)
         wanted: list[int] = list(range(len(commands)))

@@ -137,7 +137,8 @@ class Connection:
         except ResponseError as error:
             if _is_read_only(error):  # this server was demoted: look for the new primary
                 self._break(wire)
-                raise StoreUnavailable("Redis is read-only here") from ReadOnlyError(str(error))
+                away = _of_a_replica(error)
+                raise away from away.__cause__
             self._put(wire)
             raise
         except RedisError as error:
@@ -186,9 +187,23 @@ class Connection:
         return replies
 
     def each(self, commands: Sequence[Sequence[Argument]]) -> list[Reply]:
-        """Send several commands in one round trip. One that failed has its error in place of its
-        reply (``ResponseError``, ``StoreUnavailable``); the others are not concerned.
+        """Send several commands that may be repeated in one round trip. Those that nobody answered,
+        or a replica, are sent once more on a fresh connection. One that failed has its error in
+        place of its reply (``ResponseError``, ``StoreUnavailable``); the others are not concerned.
         """
+        replies = self._exchange(commands)
+        lost = [at for at, reply in enumerate(replies) if isinstance(reply, StoreUnavailable)]
+        if lost:
+            try:
+                again = self._exchange([commands[at] for at in lost])
+            except StoreUnavailable as away:  # nobody is found to send to
+                again = [away] * len(lost)
+            for at, reply in zip(lost, again, strict=True):
+                replies[at] = reply
+        return replies
+
+    def _exchange(self, commands: Sequence[Sequence[Argument]]) -> list[Reply]:
+        """Send several commands, once."""
         wire = self._take()
         self.round_trips += 1
         replies: list[Reply] = []
@@ -204,7 +219,10 @@ class Connection:
         except BaseException:
             wire.disconnect()
             raise
-        self._put(wire)
+        if any(isinstance(reply, StoreUnavailable) for reply in replies):
+            self._break(wire)
+        else:
+            self._put(wire)
         return replies
 
     def servers_of(self, keys: Sequence[str], *, fresh: bool = False) -> tuple[str, ...]:
@@ -306,12 +324,10 @@ def is_of_memory(error: Exception) -> bool:
 
 
 def refused(error: Exception) -> StoreFailure:
-    """Say that the server would not carry a command out: it cannot just now, it or its disk is
-    full, or what it holds cannot be read.
+    """Say that the server, a primary, would not carry a command out: it cannot just now, it or its
+    disk is full, or what it holds cannot be read.
     """
     said = str(error)
-    if _is_read_only(error):  # before its words, which name the script as those of damage do
-        return StoreUnavailable("Redis is read-only here: it is a replica")
     if is_of_memory(error):
         return StoreFull("Redis holds maxmemory and takes nothing new until something has ended.")
     if _CANNOT_WRITE in said:
@@ -329,8 +345,15 @@ def _is_read_only(error: Exception) -> bool:
     return isinstance(error, ReadOnlyError) or "-READONLY " in str(error)
 
 
+def _of_a_replica(error: Exception) -> StoreUnavailable:
+    """Say that a server was demoted, and has carried nothing out."""
+    away = StoreUnavailable("Redis is read-only here: it is a replica")
+    away.__cause__ = ReadOnlyError(str(error))
+    return away
+
+
 def _reply_or_error(wire: Wire) -> Reply:
     try:
         return wire.read_response()
     except ResponseError as error:
-        return error
+        return _of_a_replica(error) if _is_read_only(error) else error

@@ -96,6 +96,16 @@ def test_slot_that_has_moved_is_found_by_every_call(
     assert connection.pipeline([("GET", other) for other in KEYS]) == [None] * PARTITIONS
 
 
+def test_what_goes_to_several_nodes_outlives_broken_connections(
+    cluster: RedisCluster, connection: ClusterConnection
+) -> None:
+    commands = [("SET", key, 1) for key in KEYS]
+    assert connection.each(commands) == [b"OK"] * PARTITIONS
+    for node in cluster.nodes:
+        node.ask("CLIENT", "KILL", "TYPE", "normal")
+    assert connection.each(commands) == [b"OK"] * PARTITIONS
+
+
 def test_slot_in_the_middle_of_a_move_is_left_alone(
     cluster: RedisCluster, connection: ClusterConnection
 ) -> None:

@@ -9,7 +9,15 @@ from typing import Any
 
 import pytest
 
-from conductor_py.adapters.redis.connection import Connection, pack, pack_plainly
+from conductor_py.adapters.redis.connection import (
+    Connection,
+    not_carried_out,
+    pack,
+    pack_plainly,
+)
+from conductor_py.adapters.redis.inspector import RedisInspector
+from conductor_py.adapters.redis.keys import Namespace
+from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.errors import ConfigurationError, StoreDamaged, StoreUnavailable
 from tests.conformance.stores import Clock, redis_store
 from tests.conftest import RealRedis
@@ -116,6 +124,95 @@ def test_command_that_must_not_be_repeated_fails_on_a_broken_connection(
     with pytest.raises(StoreUnavailable):
         connection.call("INCR", "n", again=False)
     assert connection.call("INCR", "n", again=False) == 1
+
+
+def _kill_idle(connection: Connection, server: RealRedis) -> None:
+    connection.command("PING")
+    other = Connection(server.url)
+    other.command("CLIENT", "KILL", "TYPE", "normal")
+    other.close()
+
+
+def test_several_commands_outlive_a_broken_connection(
+    connection: Connection, newest_redis: RealRedis
+) -> None:
+    _kill_idle(connection, newest_redis)
+    assert connection.each([("ECHO", 1), ("NONSENSE",)])[0] == b"1"
+    _kill_idle(connection, newest_redis)
+    assert connection.pipeline([("ECHO", 1), ("ECHO", 2)]) == [b"1", b"2"]
+    assert connection.reconnects == 2
+
+
+def test_the_first_look_after_a_cut_finds_redis_well(
+    connection: Connection, newest_redis: RealRedis
+) -> None:
+    inspector = RedisInspector(Scripts(connection, Namespace("cut", 4)))
+    inspector.check()
+    _kill_idle(connection, newest_redis)
+    inspector.check()
+
+
+def test_only_what_nobody_answered_is_sent_once_more(tmp_path: Path) -> None:
+    """Its first client is answered once, then cut off."""
+    asked: list[bytes] = []
+    commands = [("GET", "a"), ("GET", "b"), ("GET", "c")]
+
+    def serve() -> None:
+        for answers in (b"+first\r\n", b"+second\r\n+third\r\n"):
+            client, _ = server.accept()
+            told = b""
+            while not told.endswith(pack(commands[-1])):
+                told += client.recv(1_000)
+                if b"SETINFO" in told and told.endswith(b"\r\n"):  # who the client is
+                    client.sendall(b"+OK\r\n")
+                    told = b""
+            asked.append(told)
+            client.sendall(answers)
+            client.close()
+
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "s"))
+        server.listen()
+        serving = threading.Thread(target=serve, daemon=True)
+        serving.start()
+        made = Connection(f"unix://{tmp_path / 's'}", socket_timeout_s=PATIENCE_S)
+        assert made.each(commands) == [b"first", b"second", b"third"]
+        serving.join()
+    assert asked == [b"".join(map(pack, commands)), b"".join(map(pack, commands[1:]))]
+
+
+def test_several_commands_leave_a_primary_that_was_demoted(
+    newest_redis: RealRedis, fragile_redis: RedisServer, tmp_path: Path
+) -> None:
+    place = tmp_path / "primary"
+    place.symlink_to(fragile_redis.socket)
+    made = Connection(f"unix://{place}", socket_timeout_s=PATIENCE_S)
+    made.command("PING")
+    with fragile_redis.client() as old:
+        old.replicaof("127.0.0.1", "1")
+    (reply,) = made.each([("SET", "k", 1)])
+    assert isinstance(reply, StoreUnavailable)
+    assert not_carried_out(reply)
+    place.unlink()
+    place.symlink_to(newest_redis.url.removeprefix("unix://"))
+    assert made.each([("SET", "k", 1)]) == [b"OK"]
+    made.close()
+
+
+def test_one_demoted_since_is_left_for_the_one_that_has_its_place_now(
+    newest_redis: RealRedis, fragile_redis: RedisServer, tmp_path: Path
+) -> None:
+    place = tmp_path / "primary"
+    place.symlink_to(fragile_redis.socket)
+    made = Connection(f"unix://{place}", socket_timeout_s=PATIENCE_S)
+    inspector = RedisInspector(Scripts(made, Namespace("moved", 4)))
+    inspector.check()
+    with fragile_redis.client() as old:
+        old.replicaof("127.0.0.1", "1")
+    place.unlink()
+    place.symlink_to(newest_redis.url.removeprefix("unix://"))
+    inspector.check()
+    made.close()
 
 
 def test_a_server_that_was_killed_has_another_life(fragile_redis: RedisServer) -> None:
