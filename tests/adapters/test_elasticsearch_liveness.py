@@ -30,6 +30,14 @@ class Server:
             raise StoreUnavailable(self.away)
 
 
+def _is_away(alive: Liveness) -> bool:
+    try:
+        alive.check()
+    except StoreUnavailable:
+        return True
+    return False
+
+
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(liveness, "_WAIT_S", PATIENCE_S)
@@ -44,14 +52,45 @@ def test_it_is_asked_once_in_a_while_however_often_people_ask() -> None:
     now[0] = 6.0
     server.away = "nobody listens"
 
-    def is_away() -> bool:
-        try:
+    for _ in range(50):
+        with pytest.raises(StoreUnavailable, match="nobody listens"):
             alive.check()
-        except StoreUnavailable as away:
-            return away.message == "nobody listens"
-        return False
+    assert server.questions == 2
 
-    until(is_away)
+
+def test_an_answer_of_an_hour_ago_says_nothing_about_now() -> None:
+    server, now = Server(), [0.0]
+    alive = Liveness(server, monotonic=lambda: now[0])
+    alive.check()
+    server.away, now[0] = "nobody listens", 3_600.0
+    server.goes_on.clear()
+    threading.Timer(0.1, server.goes_on.set).start()  # it answers while somebody waits
+    with pytest.raises(StoreUnavailable, match="nobody listens"):
+        alive.check()
+    server.away, now[0] = "", 7_200.0
+    alive.check()
+    assert server.questions == 3
+
+
+def test_while_a_question_hangs_the_answer_before_does_not_stand(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server, now = Server(), [0.0]
+    alive = Liveness(server, monotonic=lambda: now[0])
+    alive.check()
+    server.goes_on.clear()
+    now[0] = 6.0
+    monkeypatch.setattr(liveness, "_WAIT_S", 0.01)
+    with pytest.raises(StoreUnavailable, match="has not answered yet"):
+        alive.check()
+    now[0] = 12.0
+    monkeypatch.setattr(liveness, "_WAIT_S", PATIENCE_S)  # nobody waits any more
+    for _ in range(3):
+        with pytest.raises(StoreUnavailable, match="does not answer"):
+            alive.check()
+    assert server.questions == 2
+    server.goes_on.set()
+    until(lambda: not _is_away(alive))
     assert server.questions == 2
 
 

@@ -15,9 +15,11 @@ from conductor_py.adapters.process_local import ProcessLocal
 from conductor_py.errors import StoreUnavailable
 
 _EVERY_S: Final = 5.0
+"""For how long an answer is good: then it is asked anew."""
 _WAIT_S: Final = 0.5
 _REQUEST_S: Final = 5.0
 _SILENT: Final = "The search server has not answered yet"
+_HANGS: Final = "The search server does not answer"
 
 
 def asked(settings: ElasticsearchSettings) -> Callable[[], object]:
@@ -33,7 +35,7 @@ def asked(settings: ElasticsearchSettings) -> Callable[[], object]:
 
 
 class Liveness:
-    """What the last question has found. Safe for threads."""
+    """What the last question has found, for a few seconds. Safe for threads."""
 
     def __init__(
         self, ask: Callable[[], object], *, monotonic: Callable[[], float] = time.monotonic
@@ -41,20 +43,31 @@ class Liveness:
         """``ask`` raises ``StoreUnavailable`` when the server is away."""
         self._ask = ask
         self._monotonic = monotonic
-        self._lock = threading.Lock()
-        self._answered = threading.Event()
-        self._again_s = float("-inf")
+        self._told = threading.Condition()
+        self._asked_s: float | None = None
+        self._answered_s = float("-inf")
         self._problem = _SILENT
 
     def check(self) -> None:
-        """Raise what was wrong when it was asked last; the first to ask waits for half a second."""
-        with self._lock:
-            if self._monotonic() >= self._again_s:
-                self._again_s = float("inf")
+        """Raise what is wrong (``StoreUnavailable``). Where nothing is known that is new, those who
+        ask wait for half a second, unless the question has no answer for too long.
+        """
+        with self._told:
+            if self._asked_s is None and not self._is_new():
+                self._asked_s = self._monotonic()
                 threading.Thread(target=self._find_out, name="search-health", daemon=True).start()
-        self._answered.wait(_WAIT_S)
-        if self._problem:
-            raise StoreUnavailable(self._problem)
+            problem = _HANGS if self._hangs() else self._problem_soon()
+        if problem:
+            raise StoreUnavailable(problem)
+
+    def _problem_soon(self) -> str:
+        return self._problem if self._told.wait_for(self._is_new, _WAIT_S) else _SILENT
+
+    def _is_new(self) -> bool:
+        return self._monotonic() - self._answered_s < _EVERY_S
+
+    def _hangs(self) -> bool:
+        return self._asked_s is not None and self._monotonic() - self._asked_s > _REQUEST_S
 
     def _find_out(self) -> None:
         problem = _SILENT
@@ -64,6 +77,7 @@ class Liveness:
         except StoreUnavailable as away:
             problem = away.message
         finally:
-            self._problem = problem
-            self._again_s = self._monotonic() + _EVERY_S
-            self._answered.set()
+            with self._told:
+                self._problem, self._asked_s = problem, None
+                self._answered_s = self._monotonic()
+                self._told.notify_all()
