@@ -10,7 +10,7 @@ import pytest
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.decider.workspace import Limits
 from conductor_py.engine.effects.notifications import Listeners, Notifications
-from conductor_py.errors import StoreUnavailable
+from conductor_py.errors import StoreDamaged, StoreUnavailable
 from conductor_py.model.definition_form import workflow_from_json
 from conductor_py.model.event_handlers import EventMessage
 from conductor_py.ports.events import Undelivered
@@ -421,6 +421,50 @@ def test_a_receiver_that_is_away_is_logged_and_counted(
     assert record.__dict__["reason"] == "http://w is away"
     assert engine.engine.events.counts() == {"UNDELIVERED": 1}
     assert hook.tried == 1
+
+
+def test_counts_that_cannot_be_read_have_nothing_told_twice(
+    hook: Hook, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine = listening(hook)
+
+    def damaged(*_arguments: object) -> None:
+        raise StoreDamaged("event:counts cannot be read")
+
+    monkeypatch.setattr(engine.ports.events, "record", damaged)
+    first, bad, last = sorted(engine.start(workflow("w", set_variable("s", x=1))) for _ in range(3))
+    hook.away = {bad}
+    for _ in range(10):
+        engine.settle()
+        engine.clock.advance(seconds=20)
+    told = ["STARTED", "COMPLETED", "FINALIZED"]
+    assert [hook.said(each) for each in (first, bad, last)] == [told, [], told]
+    reasons = [record.__dict__.get("reason") for record in caplog.records]
+    assert "event:counts cannot be read" in reasons
+    hook.away = set()
+    engine.advance(seconds=400)
+    assert hook.said(bad) == told
+
+
+def test_one_that_cannot_be_given_up_has_no_other_told_twice(
+    hook: Hook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = listening(hook)
+    again_at, started = Notifications._again_at, []
+
+    def damaged(self: Notifications, order: Any, problem: str | None) -> int | None:
+        if problem is not None:
+            raise StoreDamaged("event:counts cannot be read")
+        return again_at(self, order, problem)
+
+    monkeypatch.setattr(Notifications, "_again_at", damaged)
+    started = sorted(engine.start(workflow("w", set_variable("s", x=1))) for _ in range(3))
+    hook.away = {started[1]}
+    for _ in range(10):
+        engine.settle()
+        engine.clock.advance(seconds=40)
+    told = ["STARTED", "COMPLETED", "FINALIZED"]
+    assert [hook.said(each) for each in started] == [told, [], told]
 
 
 def test_what_was_refused_is_told_before_what_came_after_it(

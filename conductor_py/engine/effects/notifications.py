@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -23,7 +22,7 @@ from conductor_py.engine.effects.events import RECORDS_KEPT
 from conductor_py.engine.patience import BATCH_MS, Handled, Patience
 from conductor_py.engine.payloads.disposal import Drop
 from conductor_py.engine.payloads.reading import PayloadReader
-from conductor_py.errors import NotFound, StoreUnavailable
+from conductor_py.errors import NotFound, StoreFailure, StoreUnavailable
 from conductor_py.model.event_handlers import (
     CONDUCTOR,
     ActionRecord,
@@ -126,7 +125,7 @@ class Notifications:
                 again_at = self._again_at(order, problem)
                 if again_at is None and "path" in order.document:
                     self._drop(partition, order.document["path"])
-            except StoreUnavailable:
+            except StoreFailure:
                 if handled.done or handled.later:
                     break
                 raise
@@ -143,8 +142,11 @@ class Notifications:
         for reason in dict.fromkeys(failures):
             facts = {"action": "notification_undelivered", "reason": reason}
             _LOG.warning("Notifications are not taken, and come again", extra=facts)
-        with suppress(StoreUnavailable):  # the next failure is counted, too
+        try:
             self._store.record([(UNDELIVERED, b"")] * len(failures), RECORDS_KEPT)
+        except StoreFailure as uncounted:  # what is delivered would be delivered again
+            facts = {"action": "notification_uncounted", "reason": uncounted.message}
+            _LOG.warning("Notifications that are not taken cannot be counted", extra=facts)
 
     def _again_at(self, order: _Order, problem: str | None) -> int | None:
         """When to try again; ``None``: it is delivered, or given up."""
