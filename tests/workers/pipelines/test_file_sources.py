@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -347,6 +347,22 @@ def test_a_time_keeps_its_microseconds(spark: SparkSession, tmp_path: Path) -> N
     orc.write_table(pa.table({"at": instants}), tmp_path / "a.orc")
     found = _same(spark, tmp_path / "a.orc", "at timestamp")
     assert [row["at"].microsecond for row in found] == [1, 1]
+
+
+def test_a_time_of_any_year_in_the_form_that_spark_once_wrote_is_itself(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    moments = [datetime(1, 1, 1), datetime(2026, 1, 1, 1), datetime(9999, 12, 31)]  # noqa: DTZ001
+    table = pa.table({"at": pa.array(moments, pa.timestamp("us"))})
+    file = tmp_path / "a.parquet"
+    pq.write_table(table, file, row_group_size=1, use_deprecated_int96_timestamps=True)
+    assert pq.read_metadata(file).schema.column(0).physical_type == "INT96"
+    for rule in (None, spec.SplitRule(by="row_groups", size_bytes=1)):
+        schema = spec.Schema(columns=(spec.Column(name="at", type="timestamp"),))
+        source = source_of(file, "parquet", schema=schema, split=rule)
+        splits, _ = walked(SourceSample(source=source, rows=()), limit=9)
+        rows = source.frame(spark, splits, source.schema(spark)).selectExpr("string(at)").collect()
+        assert [row["at"] for row in rows] == [str(moment) for moment in moments]
 
 
 def test_a_path_that_names_one_thing_must_be_there(tmp_path: Path) -> None:

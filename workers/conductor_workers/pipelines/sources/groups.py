@@ -92,7 +92,8 @@ class GroupReader:
         if self.format == "parquet":
             import pyarrow.parquet as pq
 
-            with pq.ParquetFile(place) as file:
+            # Nanoseconds, which are the default, end in 2262.
+            with pq.ParquetFile(place, coerce_int96_timestamp_unit="us") as file:
                 there = file.schema_arrow
                 self.drift.check_types(there, self.schema, path)
                 count = int(split.descriptor.get("count", file.num_row_groups))
