@@ -376,6 +376,21 @@ def test_a_path_that_names_one_thing_must_be_there(tmp_path: Path) -> None:
     assert found("nowhere/*.csv") == found("nowhere", watch=True) == found("") == 0
 
 
+@pytest.mark.parametrize("form", ["parquet", "orc"])
+def test_rows_of_which_only_the_folder_is_wanted_are_all_there(
+    spark: SparkSession, tmp_path: Path, form: str
+) -> None:
+    place = tmp_path / "day=2026-01-01"
+    place.mkdir()
+    table = pa.table({"id": [1, 2, 3]})
+    if form == "parquet":
+        pq.write_table(table, place / "a.parquet", row_group_size=2)
+    else:
+        orc.write_table(table, place / "a.orc")
+    found = _same(spark, place / f"a.{form}", "day date")
+    assert found == [{"day": date(2026, 1, 1)}] * 3
+
+
 @pytest.mark.parametrize("form", ["csv", "json", "parquet", "orc"])
 def test_columns_that_a_sink_makes_folders_of_come_back(trial: Trial, form: str) -> None:
     options = {"header": True} if form == "csv" else {}

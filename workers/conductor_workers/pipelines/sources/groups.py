@@ -125,6 +125,8 @@ class GroupReader:
             else pa.nulls(table.num_rows, field.type)
             for field in self.schema
         ]
+        if not columns:  # the rows count all the same: all that is wanted is in names of folders
+            return table.select([])
         return pa.Table.from_arrays(columns, schema=self.schema)
 
     def _extra(self, table: pa.Table) -> pa.Array:
