@@ -278,13 +278,21 @@ def test_messages_that_are_not_as_declared_are_bad_rows(kafka_servers, spark):
 
 def test_decimals_keep_the_digits_that_a_message_has(kafka_servers, spark):
     topic = make_topic(kafka_servers, 1)
-    bodies = ['{"price": 123456789012345678.91, "rate": 2.5e3, "note": 1.50}', "[" * 100_000]
-    send(kafka_servers, topic, range(2), 1, lambda n: bodies[n])
+    inner = '{"p":12345678901234567890.123456789,"q":1.10}'
+    bodies = [
+        f'{{"price": 123456789012345678.91, "rate": 2.5e3, "note": 1.50, "deep": {inner}}}',
+        "[" * 100_000,
+        '{"note": "\\ud800x"}',
+    ]
+    send(kafka_servers, topic, range(3), 1, lambda n: bodies[n])
     types = {"price": "decimal(20,2)", "rate": "double", "note": "string"}
+    types["deep"] = "struct<p: decimal(29,9), q: decimal(3,2)>"
     columns = tuple(spec.Column(name=name, type=type_) for name, type_ in types.items())
     source = source_of(kafka_servers, topic, format="json", schema=spec.Schema(columns=columns))
     splits, _ = walked(SourceSample(source=source, rows=()), limit=9)
-    first, nested = source.frame(spark, splits, source.schema(spark)).collect()
+    first, nested, half = source.frame(spark, splits, source.schema(spark)).collect()
+    assert [str(each) for each in first["deep"]] == ["12345678901234567890.123456789", "1.10"]
+    assert (half["note"], half["_bad"]) == ("?x", None)
     assert first[:3] == (Decimal("123456789012345678.91"), 2500.0, "1.50")
     assert nested["_raw"] == bodies[1]
 

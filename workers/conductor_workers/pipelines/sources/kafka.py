@@ -15,7 +15,6 @@ committed to the broker and no consumer group is joined.
 from __future__ import annotations
 
 import heapq
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -31,8 +30,9 @@ from conductor_workers.pipelines.enforcement import declared, enforced
 from conductor_workers.pipelines.places import OFFSET
 from conductor_workers.pipelines.reading import frame_of
 from conductor_workers.pipelines.registry import Place
-from conductor_workers.pipelines.shapes import NotOfType, WrittenFloat, arrow_schema, shaped
-from conductor_workers.pipelines.sources.line_reader import text_of
+from conductor_workers.pipelines.shapes import NotOfType, arrow_schema, shaped
+from conductor_workers.pipelines.sources.line_reader import members_in, object_in
+from conductor_workers.pipelines.sources.pieces import as_text
 from conductor_workers.statements import quoted
 
 if TYPE_CHECKING:
@@ -330,19 +330,16 @@ class KafkaReader:
         return [*place, message.key(), message.value()]
 
     def _fields(self, message: Message) -> list[Any]:
-        value = message.value()
-        try:
-            document = json.loads(value if value is not None else b"", parse_float=WrittenFloat)
-        except (ValueError, RecursionError):
-            document = None
+        value = bytes(message.value() or b"")
         if self.format == "fields":
             names = [name for name in self.schema.names if name not in (RAW, OFFSET)]
             offset = [message.offset()] if OFFSET in self.schema.names else []
-            if not isinstance(document, dict):
-                raw = bytes(value or b"").decode("utf-8", "replace")
-                return [*([None] * len(names)), raw, *offset]
-            return [*(text_of(document.get(name)) for name in names), None, *offset]
-        if not isinstance(document, dict):
+            found = members_in(value, names)
+            if found is None:
+                return [*([None] * len(names)), as_text(value), *offset]
+            return [*found, None, *offset]
+        document = object_in(value)
+        if document is None:
             where = f"{message.topic()}/{message.partition()} at {message.offset()}"
             raise SourceProblem("SCHEMA_CHANGED", f"{self.broker.node}: {where} is no JSON object.")
         return [document.get(name) for name in self.schema.names]

@@ -91,13 +91,10 @@ class LineReader:
 
     def _fields(self, document: Mapping[str, Any], text: str, path: str) -> list[str | None]:
         self.drift.check(document, self.columns, f"{path}, a row of it,")
-        more = (
-            [name for name in document if name not in self.columns] if self.drift.captures else []
-        )
-        deep = more or any(isinstance(document.get(name), dict | list) for name in self.columns)
-        written = _members(text) if deep else {}
-        found = [_text(document.get(name), written.get(name)) for name in self.columns]
+        found = _named(document, text, self.columns)
         if self.drift.captures:
+            more = [name for name in document if name not in self.columns]
+            written = _members(text) if more else {}
             found.append(_object({n: written[n] for n in more if document[n] is not None}, more))
         return [*found, None]
 
@@ -144,20 +141,45 @@ def _scalar(value: Any, kind: Any) -> Any:  # noqa: ANN401 - pyarrow has no type
         return None
 
 
-def text_of(value: object) -> str | None:
-    """Return a value of JSON as text that can be given its declared type."""
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, WrittenFloat):
-        return str(value)
-    return json.dumps(value, ensure_ascii=False)
+def members_in(message: bytes, names: Sequence[str]) -> list[str | None] | None:
+    """Return the members of a message's object that have these names, each as it is written; None
+    where it is no object.
+    """
+    try:
+        text = _decoded(message)
+        document = _DECODER.decode(text)
+    except (ValueError, RecursionError):
+        return None
+    return _named(document, text, names) if isinstance(document, dict) else None
+
+
+def object_in(message: bytes) -> dict[str, Any] | None:
+    """Return a message's object, whose numbers remember how they are written; None where it is no
+    object.
+    """
+    try:
+        document = json.loads(_decoded(message), parse_float=WrittenFloat)
+    except (ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def _decoded(message: bytes) -> str:
+    return message.decode(json.detect_encoding(message), "surrogatepass")
+
+
+def _named(document: Mapping[str, Any], text: str, names: Sequence[str]) -> list[str | None]:
+    deep = any(isinstance(document.get(name), dict | list) for name in names)
+    written = _members(text) if deep else {}
+    return [_text(document.get(name), written.get(name)) for name in names]
 
 
 def _text(value: Any, written: str | None) -> str | None:  # noqa: ANN401 - any JSON
     if isinstance(value, dict | list):
-        return written
+        text = written
+    else:
+        text = value if value is None or isinstance(value, str) else json.dumps(value)
     # Half of a surrogate pair is no text; Spark makes it a question mark, too.
-    text = text_of(value)
     return text and text.encode("utf-8", "replace").decode()
 
 
