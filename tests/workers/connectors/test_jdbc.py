@@ -327,6 +327,17 @@ def test_a_value_of_another_type_names_column_and_value(sqlite, tmp_path, spark)
         list(source.reader(source.schema(spark)).read(split))
 
 
+@pytest.mark.parametrize("type_", ["bigint", "boolean", "timestamp", "date"])
+def test_a_value_that_its_declared_type_would_cut_short_fails(sqlite, tmp_path, spark, type_):
+    sqlite.fill(COLUMNS, [(1, "a", 2.7)])
+    schema = spec.Schema(columns=(spec.Column(name="share", type=type_),))
+    source = source_of(sqlite, tmp_path, schema=schema)
+    (split,) = source.enumerator({}).discover(first_ord=0, limit=1).found
+    with pytest.raises(SourceProblem, match=r"the column share holds '2\.7', which is no ") as told:
+        list(source.reader(source.schema(spark)).read(split))
+    assert told.value.code == "SCHEMA_CHANGED"
+
+
 @pytest.mark.parametrize(
     ("kind", "lock"),
     [

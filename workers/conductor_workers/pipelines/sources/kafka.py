@@ -30,7 +30,7 @@ from conductor_workers.pipelines.enforcement import declared, enforced
 from conductor_workers.pipelines.places import OFFSET
 from conductor_workers.pipelines.reading import frame_of
 from conductor_workers.pipelines.registry import Place
-from conductor_workers.pipelines.shapes import NotOfType, arrow_schema, shaped
+from conductor_workers.pipelines.shapes import Instant, NotOfType, arrow_schema, shaped
 from conductor_workers.pipelines.sources.line_reader import members_in, object_in
 from conductor_workers.pipelines.sources.pieces import as_text
 from conductor_workers.statements import quoted
@@ -325,7 +325,7 @@ class KafkaReader:
         if self.format in ("json", "fields"):
             return self._fields(message)
         kind, moment = message.timestamp()
-        at = None if kind == 0 else moment * 1000
+        at = None if kind == 0 else Instant(moment * 1000)
         place = [message.topic(), message.partition(), message.offset(), at]
         return [*place, message.key(), message.value()]
 
