@@ -12,13 +12,12 @@ from conductor_py.pipelines.bad_rows import exceeded
 from conductor_py.pipelines.record import Record, SplitDescriptor
 from conductor_py.records import dataclass, field
 from conductor_workers.pipelines.connectors import AT, BAD, CODE, RAW
-from conductor_workers.pipelines.places import PLACE, path_of
+from conductor_workers.pipelines.places import PLACE, keys_of, place_key
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 _BAD_ROW: Final = "BAD_ROW"
-_CUT: Final = frozenset({"start", "first"})
 
 
 class BadRowsRefused(Exception):
@@ -81,11 +80,10 @@ def _letters(of: Suspects, about: Mapping[str, Column]) -> DataFrame:
     from pyspark.sql import functions as f
 
     rows, splits = _placed(of.rows), _named(of.rows.sparkSession, of.splits)
-    if any(_whole_file(split) for split in of.splits):
+    if any(len(keys_of(split)) > 1 for split in of.splits):
         rows = _counted(rows)
     bad = rows.where(f"`{BAD}` IS NOT NULL")
-    same = (bad["ord"] == splits["ord"]) | (bad["file"] == splits["path"])
-    return bad.join(f.broadcast(splits), same, "left").select(
+    return bad.join(f.broadcast(splits), "key", "left").select(
         *(column.alias(name) for name, column in about.items()),
         f.lit(of.source).alias("source"),
         splits["split"],
@@ -99,7 +97,7 @@ def _letters(of: Suspects, about: Mapping[str, Column]) -> DataFrame:
 
 
 def _placed(rows: DataFrame) -> DataFrame:
-    """Return what is said of each row, and its place, with the file as splits name it."""
+    """Return what is said of each row, and its place, with the key of its split."""
     from pyspark.sql import functions as f
 
     at = f.col(AT) if AT in rows.columns else f.lit(None).cast(PLACE)
@@ -108,7 +106,7 @@ def _placed(rows: DataFrame) -> DataFrame:
     return flat.withColumns(
         {
             CODE: f.coalesce(f.col(CODE), f.lit(_BAD_ROW)),
-            "file": path_of(f.col("file")),
+            "key": place_key(f.col("ord"), f.col("file")),
         }
     )
 
@@ -127,15 +125,10 @@ def _counted(rows: DataFrame) -> DataFrame:
 
 
 def _named(spark: SparkSession, splits: Sequence[SplitDescriptor]) -> DataFrame:
-    """Return the splits by number, and by file those that are whole ones."""
+    """Return the splits by all their keys."""
     rows = [
-        (split.ord, _whole_file(split), json.dumps(dict(split.descriptor), default=str))
+        (key, split.ord, json.dumps(dict(split.descriptor), default=str))
         for split in splits
+        for key in keys_of(split)
     ]
-    return spark.createDataFrame(rows, "ord bigint, path string, split string")
-
-
-def _whole_file(split: SplitDescriptor) -> str | None:
-    """Return the file that a split is the whole of."""
-    about = split.descriptor
-    return None if _CUT & about.keys() else about.get("path")
+    return spark.createDataFrame(rows, "key string, ord bigint, split string")

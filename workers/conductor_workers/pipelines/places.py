@@ -11,11 +11,13 @@ are counted as they come.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from conductor_py.pipelines.record import SplitDescriptor
 from conductor_workers.pipelines.connectors import AT, CODE
+from conductor_workers.statements import quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
 ROW: Final = "_row"
 OFFSET: Final = "_offset"
 PLACE: Final = "struct<ord: bigint, file: string, offset: bigint, row: bigint>"
+_KEY: Final = "_key_of_split"
+_KNOWN: Final = "_known"
+#: What a split says that is a part of a file.
+_CUT: Final = frozenset({"start", "first"})
 
 
 def with_place(schema: StructType) -> StructType:
@@ -76,19 +82,62 @@ def in_order(rows: DataFrame, splits: Sequence[SplitDescriptor]) -> DataFrame:
 
     Spark itself reads the largest file first, and small ones together.
     """
+    turned = beside_splits(rows, splits, "_turn int", [(at,) for at in range(len(splits))])
+    at = "offset", "row"
+    in_turn = turned.repartitionById(len(splits), "_turn").sortWithinPartitions(
+        *(f"{AT}.{name}" for name in at)
+    )
+    return in_turn.drop("_turn", AT, CODE)
+
+
+def beside_splits(
+    rows: DataFrame,
+    splits: Sequence[SplitDescriptor],
+    columns: str,
+    values: Sequence[tuple[object, ...]],
+) -> DataFrame:
+    """Give rows that have places what is known of the splits of files that they come from: these
+    columns, with a tuple of values for each split. A row that comes from none of them fails.
+    """
     from pyspark.sql import functions as f
 
-    listed = [(at, each.ord, each.descriptor.get("path")) for at, each in enumerate(splits)]
-    turns = rows.sparkSession.createDataFrame(listed, "_turn int, _ord bigint, _path string")
-    at = f.col(AT)
-    same = (at["ord"] == turns["_ord"]) | (
-        at["ord"].isNull() & (path_of(at["file"]) == turns["_path"])
-    )
-    found = rows.join(f.broadcast(turns), same, "left").repartitionById(
-        len(splits), f.coalesce("_turn", f.lit(0))
-    )
-    in_turn = found.sortWithinPartitions(at["offset"], at["row"])
-    return in_turn.drop("_turn", "_ord", "_path", AT, CODE)
+    known = [
+        (key, *told, True)
+        for split, told in zip(splits, values, strict=True)
+        for key in keys_of(split)
+    ]
+    table = rows.sparkSession.createDataFrame(known, f"{_KEY} string, {columns}, {_KNOWN} boolean")
+    keyed = rows.withColumn(_KEY, place_key(f.col(AT)["ord"], f.col(AT)["file"]))
+    # Hashed: what compares each row with each split takes hours for some thousand files.
+    found = keyed.join(f.broadcast(table), _KEY, "left")
+    why = f.concat(f.lit("No split is known of the row at "), f.col(_KEY))
+    given = [name for name in table.columns if name not in (_KEY, _KNOWN)]
+    types = {each.name: each.dataType for each in table.schema}
+    sure = {
+        name: f.when(f.col(_KNOWN), f.col(quoted(name))).otherwise(
+            f.raise_error(why).cast(types[name])
+        )
+        for name in given
+    }
+    return found.withColumns(sure).drop(_KEY, _KNOWN)
+
+
+def keys_of(split: SplitDescriptor) -> tuple[str, ...]:
+    """Return what ``place_key`` may be for rows of a split: its number, and the file that it is the
+    whole of, as Spark reads it.
+    """
+    about = split.descriptor
+    if _CUT & about.keys() or "path" not in about:
+        return (str(split.ord),)
+    # Spark takes steps like ``..`` out of a path.
+    return str(split.ord), "/" + os.path.abspath(about["path"]).lstrip("/")  # noqa: PTH100
+
+
+def place_key(ord: Column, file: Column) -> Column:
+    """Return one text for the split of a row of files: one of its ``keys_of``."""
+    from pyspark.sql import functions as f
+
+    return f.coalesce(ord.cast("string"), path_of(file))
 
 
 def path_of(uri: Column) -> Column:

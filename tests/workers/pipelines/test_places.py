@@ -1,0 +1,71 @@
+"""Rows are found in the order of their splits, however their files are named and read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from conductor_py.pipelines import spec
+from conductor_py.pipelines.record import SplitDescriptor
+from conductor_workers.pipelines.places import in_order
+from conductor_workers.testing import SourceSample
+from conductor_workers.testing.sources import walked
+from tests.workers.pipelines.test_file_sources import source_of
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
+_SCHEMA = spec.Schema(columns=(spec.Column(name="id", type="string"),))
+
+
+def _in_order(spark: SparkSession, path: str) -> tuple[DataFrame, list[SplitDescriptor]]:
+    source = source_of(Path(path), "csv", options={"header": True}, schema=_SCHEMA)
+    splits, _ = walked(SourceSample(source=source, rows=()), limit=99)
+    return source.ordered(spark, splits, source.schema(spark)), list(splits)
+
+
+def _plan(frame: DataFrame) -> str:
+    java: Any = frame._jdf
+    return str(java.queryExecution().executedPlan().toString())
+
+
+def _some_files(place: Path) -> list[str]:
+    """Files of which Spark reads the last one first."""
+    place.mkdir()
+    for at in range(4):
+        (place / f"f{at}.csv").write_text("id\n" + f"f{at}\n" * (at + 2))
+    return [f"f{at}" for at in range(4) for _ in range(at + 2)]
+
+
+def test_the_order_of_files_is_looked_up_and_costs_no_look_at_every_split(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    expected = _some_files(tmp_path / "in")
+    found, _ = _in_order(spark, str(tmp_path / "in"))
+    assert [row["id"] for row in found.collect()] == expected
+    assert "NestedLoop" not in _plan(found)
+
+
+def test_a_row_of_a_file_that_no_split_names_fails_and_takes_no_other_place(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    _some_files(tmp_path / "in")
+    source = source_of(tmp_path / "in", "csv", options={"header": True}, schema=_SCHEMA)
+    splits, _ = walked(SourceSample(source=source, rows=()), limit=99)
+    rows = source.placed(spark, splits, source.schema(spark))
+    with pytest.raises(PySparkException, match=r"No split is known of the row at .*/in/f3\.csv"):
+        in_order(rows, splits[:3]).collect()
+
+
+@pytest.mark.parametrize("path", ["in/../in", "in//*.csv", "./in/./", "link/../in/*.csv", "/in"])
+def test_files_below_a_path_of_odd_steps_are_read_in_their_order(
+    spark: SparkSession, tmp_path: Path, path: str
+) -> None:
+    (tmp_path / "far" / "away").mkdir(parents=True)
+    expected = _some_files(tmp_path / "in")
+    (tmp_path / "link").symlink_to(tmp_path / "in")
+    found, _ = _in_order(spark, f"{tmp_path}/{path}")
+    assert [row["id"] for row in found.collect()] == expected
