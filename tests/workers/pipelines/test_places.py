@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from conductor_py.pipelines import spec
 from conductor_py.pipelines.record import SplitDescriptor
 from conductor_workers.pipelines.places import in_order
+from conductor_workers.pipelines.sources.listing import CutRule, file_enumerator
 from conductor_workers.testing import SourceSample
 from conductor_workers.testing.sources import walked
 from tests.workers.pipelines.test_file_sources import source_of
@@ -69,3 +71,32 @@ def test_files_below_a_path_of_odd_steps_are_read_in_their_order(
     (tmp_path / "link").symlink_to(tmp_path / "in")
     found, _ = _in_order(spark, f"{tmp_path}/{path}")
     assert [row["id"] for row in found.collect()] == expected
+
+
+def test_a_file_that_is_found_by_two_ways_is_read_once(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "far" / "away").mkdir(parents=True)
+    expected = _some_files(tmp_path / "far" / "in")
+    (tmp_path / "link").symlink_to(tmp_path / "far" / "away")
+    ways = ("link/../in", "far/in/../in/*.csv", "far//in", "far/in/./*")
+    paths = tuple(f"{tmp_path}/{way}" for way in ways)
+    node = source_of(tmp_path, "csv", options={"header": True}, schema=_SCHEMA)
+    node = replace(node, patterns=paths)
+    splits, _ = walked(SourceSample(source=node, rows=()), limit=99)
+    assert [split.descriptor["path"] for split in splits] == [
+        f"{tmp_path}/far/in/f{at}.csv" for at in range(4)
+    ]
+    found = node.ordered(spark, splits, node.schema(spark))
+    assert [row["id"] for row in found.collect()] == expected
+
+
+def test_a_watched_path_of_odd_steps_goes_on_after_what_was_found(tmp_path: Path) -> None:
+    _some_files(tmp_path / "in")
+    pattern = f"{tmp_path}/in/../in/*.csv"
+    known = [
+        SplitDescriptor(ord=at, descriptor={"path": f"{tmp_path}/in/../in/f{at}.csv"}, bytes=1)
+        for at in range(3)
+    ]
+    enumerator = file_enumerator({"patterns": [pattern]}, (pattern,), "csv", CutRule(), watch=True)
+    enumerator.recall(known)
+    found = enumerator.discover(first_ord=3, limit=9).found
+    assert [split.descriptor["path"] for split in found] == [f"{tmp_path}/in/f3.csv"]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -57,6 +58,19 @@ def files_of(patterns: tuple[str, ...]) -> list[Found]:
             continue
         found.append(Found(path=path, size=state.st_size, mtime_ns=state.st_mtime_ns))
     return found
+
+
+def straight(path: str) -> str:
+    """Return a path without ``..`` and empty steps: Spark leaves them out, too, but goes back over
+    the name of a link where the system goes back from what it leads to.
+    """
+    steps = path.split("/")
+    if ".." in steps:
+        back = len(steps) - steps[::-1].index("..")
+        path = "/".join([os.path.realpath("/".join(steps[:back])), *steps[back:]])
+    if not path:
+        return path
+    return re.sub("^/+", "/", os.path.normpath(path))
 
 
 def unchanged(split: SplitDescriptor) -> None:
@@ -109,7 +123,7 @@ class FileEnumerator:
 
     def recall(self, found: Iterable[SplitDescriptor]) -> None:
         """See ``Recalling``."""
-        paths = (str(split.descriptor["path"]) for split in found)
+        paths = (straight(str(split.descriptor["path"])) for split in found)
         self.seen = {path for path in paths if path != self.cutting}
 
     def snapshot(self) -> Mapping[str, Any]:
@@ -152,7 +166,7 @@ def file_enumerator(
         format=data_format,
         rule=rule,
         watch=watch,
-        cutting=str(restored.get("cutting", "")),
+        cutting=straight(str(restored.get("cutting", ""))),
         parts=int(restored.get("parts", 0)),
     )
 
@@ -231,10 +245,11 @@ def _numbered(split: SplitDescriptor, number: int) -> SplitDescriptor:
 
 
 def _matching(pattern: str) -> Iterator[str]:
-    base = Path((pattern if Path(pattern).is_dir() else fixed_part(pattern)) or "/")
+    base = Path(straight(pattern if Path(pattern).is_dir() else fixed_part(pattern)) or "/")
     matched: list[str] = []
     for path in glob.glob(pattern, recursive=True):  # noqa: PTH207 - a pattern may be absolute
-        matched.extend(_below(path) if Path(path).is_dir() else (path,))
+        found = straight(path)
+        matched.extend(_below(found) if Path(found).is_dir() else (found,))
     # From the top: who has committed a file may be told above the folder that a pattern names.
     top = Path(base.anchor)
     names = (str((base / os.path.relpath(path, base)).relative_to(top)) for path in matched)
