@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -315,6 +316,28 @@ def test_a_column_without_a_name_has_the_one_that_spark_gives_it(
     columns = "_c0 int, a1 string, a2 int"
     found = _same(spark, tmp_path / "a.csv", columns, options={"header": True})
     assert found == [{"_c0": 0, "a1": "x", "a2": 1}, {"_c0": 1, "a1": "y", "a2": 2}]
+
+
+@pytest.mark.parametrize("cut", [False, True])
+@pytest.mark.parametrize(
+    "header", ["id,_raw", "id,_at", "_bad,id,_code", "id,_line,_row,0", "id,id2,ID2,id22,id22"]
+)
+def test_columns_that_nobody_asked_for_may_have_any_name(
+    spark: SparkSession, tmp_path: Path, header: str, cut: bool
+) -> None:
+    names = header.split(",")
+    rows = [",".join(name if name == "id" else f"v{at}" for name in names) for at in range(4)]
+    (tmp_path / "a.csv").write_text("\n".join([header, *rows, f"{rows[0]},more", ""]))
+    more: dict[str, Any] = {"cut": cut, "options": {"header": True}}
+    good, bad = {"id": "id"}, {"bad": "the row cannot be taken apart", "raw": f"{rows[0]},more"}
+    assert read(spark, tmp_path / "a.csv", "id string", **more) == [bad, *[good] * 4]
+    found = read(spark, tmp_path / "a.csv", "id string", extra_columns="capture", **more)
+    kept = [json.loads(row["_extra"]) for row in found if row.get("_extra")]
+    assert [list(each.values()) for each in kept] == [
+        [f"v{at}"] * (len(names) - 1) for at in range(4)
+    ]
+    (bad_id,) = {row["raw"] for row in read(spark, tmp_path / "a.csv", "id int", **more)[:1]}
+    assert set(map(str.lower, json.loads(bad_id))) >= {"id"}
 
 
 _TYPED: dict[str, tuple[Any, str, str]] = {

@@ -8,7 +8,7 @@ Spark's words.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from conductor_py.pipelines import spec
@@ -33,11 +33,14 @@ def enforced(
     rule: spec.Schema,
     *,
     formats: Mapping[str, str] | None = None,
+    folders: Collection[str] = (),
+    called: Mapping[str, str] | None = None,
 ) -> DataFrame:
     """Return the columns of ``schema`` from a frame of text columns (and ``_raw``, set where a row
     could not be taken apart at all), with ``_bad`` and ``_raw``.
 
-    ``formats`` are Spark's patterns for ``date`` and ``timestamp`` columns.
+    ``formats`` are Spark's patterns for ``date`` and ``timestamp`` columns, but for those of
+    ``folders``; ``called`` says what the source calls columns that have another name here.
     """
     from pyspark.sql import functions as f
 
@@ -47,25 +50,51 @@ def enforced(
         if field.name not in frame.columns:
             values.append(f.lit(None).cast(field.dataType).alias(field.name))
             continue
-        given, value = f.col(quoted(field.name)), f.col(quoted(field.name))
-        made = _value(given, field, strict=rule.cast_errors == "fail", formats=formats or {})
+        given = f.col(quoted(field.name))
+        patterns = {} if field.name in folders else formats or {}
+        made = _value(given, field, strict=rule.cast_errors == "fail", formats=patterns)
         values.append(made.alias(field.name))
-        if rule.cast_errors == "bad_row" and field.dataType.typeName() != "string":
-            text = f.col(quoted(_AS_READ + field.name))
-            sentence = f.concat(
-                f.lit(f"{field.name}: "),
-                f.left(text, f.lit(60)),
-                f.lit(f" is no {field.dataType.simpleString()}"),
-            )
-            reasons.append(_Reason(_WRONG_TYPE, text.isNotNull() & value.isNull(), sentence))
-        if not _nullable(rule, field.name):
-            reasons.append(_missing(field.name, value))
+        reasons += _reasons(field, rule)
     beside = [name for name in (RAW, AT) if name in frame.columns]
     texts = [name for name in frame.columns if name not in beside]
-    as_read = {name: f.col(quoted(_AS_READ + name)).alias(name) for name in texts}
+    names = called or {}
+    as_read = {name: _as_read(name).alias(names.get(name, name)) for name in texts}
     kept = [f.col(quoted(name)).alias(_AS_READ + name) for name in texts]
     whole = f.coalesce(f.col(RAW), f.to_json(f.struct(*as_read.values())))
     return _judged(frame.select(*values, *kept, *beside), schema.names, reasons, whole)
+
+
+def completed(
+    frame: DataFrame, schema: StructType, rule: spec.Schema, texts: Collection[str]
+) -> DataFrame:
+    """Return the columns of ``schema`` of a typed frame with some, ``texts``, that are still text.
+
+    Rows are marked as by ``enforced``.
+    """
+    from pyspark.sql import functions as f
+
+    if not texts:
+        return demanded(frame, rule)
+    fields = [field for field in schema if field.name in texts]
+    reasons = [reason for field in fields for reason in _reasons(field, rule)]
+    reasons += [
+        _missing(field.name)
+        for field in schema
+        if field.name not in texts and not _nullable(rule, field.name)
+    ]
+    strict = rule.cast_errors == "fail"
+    values = {
+        field.name: _value(_as_read(field.name), field, strict=strict, formats={})
+        for field in fields
+    }
+    read = frame.withColumnsRenamed({name: _AS_READ + name for name in texts}).withColumns(values)
+    if not reasons:
+        return read.select(*map(quoted, schema.names), *([AT] if AT in read.columns else []))
+    whole = [
+        _as_read(name).alias(name) if name in texts else f.col(quoted(name))
+        for name in schema.names
+    ]
+    return _judged(read, schema.names, reasons, f.to_json(f.struct(*whole)))
 
 
 def demanded(frame: DataFrame, rule: spec.Schema) -> DataFrame:
@@ -73,7 +102,7 @@ def demanded(frame: DataFrame, rule: spec.Schema) -> DataFrame:
     from pyspark.sql import functions as f
 
     reasons = [
-        _missing(column.name, f.col(quoted(column.name)))
+        _missing(column.name)
         for column in rule.columns
         if not column.nullable and column.name in frame.columns
     ]
@@ -97,9 +126,35 @@ class _Reason:
     sentence: Column
 
 
-def _missing(name: str, value: Column) -> _Reason:
+def _as_read(name: str) -> Column:
     from pyspark.sql import functions as f
 
+    return f.col(quoted(_AS_READ + name))
+
+
+def _reasons(field: StructField, rule: spec.Schema) -> list[_Reason]:
+    """Return why a row may be bad whose value of a column came as text."""
+    from pyspark.sql import functions as f
+
+    found: list[_Reason] = []
+    if rule.cast_errors == "bad_row" and field.dataType.typeName() != "string":
+        text = _as_read(field.name)
+        sentence = f.concat(
+            f.lit(f"{field.name}: "),
+            f.left(text, f.lit(60)),
+            f.lit(f" is no {field.dataType.simpleString()}"),
+        )
+        value = f.col(quoted(field.name))
+        found.append(_Reason(_WRONG_TYPE, text.isNotNull() & value.isNull(), sentence))
+    if not _nullable(rule, field.name):
+        found.append(_missing(field.name))
+    return found
+
+
+def _missing(name: str) -> _Reason:
+    from pyspark.sql import functions as f
+
+    value = f.col(quoted(name))
     return _Reason(_MISSING, value.isNull(), f.lit(f"{name}: is missing"))
 
 

@@ -11,6 +11,7 @@ are counted as they come.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
 ROW: Final = "_row"
 OFFSET: Final = "_offset"
 PLACE: Final = "struct<ord: bigint, file: string, offset: bigint, row: bigint>"
-_KEY: Final = "_key_of_split"
-_KNOWN: Final = "_known"
+#: Beside columns of any name.
+_KEY: Final = "\0key"
+_KNOWN: Final = "\0known"
+_TURN: Final = "\0turn"
 #: What a split says that is a part of a file.
 _CUT: Final = frozenset({"start", "first"})
 
@@ -63,8 +66,10 @@ def with_places(
         yield pa.RecordBatch.from_arrays(columns, names=[*names, AT])
 
 
-def placed_by_spark(frame: DataFrame) -> DataFrame:
-    """Give the rows of files that Spark reads their places."""
+def placed_by_spark(frame: DataFrame, *, counted: bool = True) -> DataFrame:
+    """Give the rows of files that Spark reads their places; unless ``counted``, their files only:
+    what is counted is taken for chance by Spark.
+    """
     from pyspark.sql import functions as f
 
     about = frame.metadataColumn("_metadata")
@@ -72,9 +77,17 @@ def placed_by_spark(frame: DataFrame) -> DataFrame:
         f.lit(None).cast("bigint").alias("ord"),
         about["file_path"].alias("file"),
         about["file_block_start"].alias("offset"),
-        f.monotonically_increasing_id().alias("row"),
+        (f.monotonically_increasing_id() if counted else f.lit(None).cast("bigint")).alias("row"),
     )
     return frame.withColumn(AT, at)
+
+
+def together(frames: Sequence[DataFrame], *, placed: bool) -> DataFrame:
+    """Return the rows of all frames, with their places or without."""
+    rows = functools.reduce(
+        lambda left, right: left.unionByName(right, allowMissingColumns=True), frames
+    )
+    return rows if placed else rows.drop(AT, CODE)
 
 
 def in_order(rows: DataFrame, splits: Sequence[SplitDescriptor]) -> DataFrame:
@@ -82,12 +95,16 @@ def in_order(rows: DataFrame, splits: Sequence[SplitDescriptor]) -> DataFrame:
 
     Spark itself reads the largest file first, and small ones together.
     """
-    turned = beside_splits(rows, splits, "_turn int", [(at,) for at in range(len(splits))])
+    from pyspark.sql import functions as f
+
+    turned = beside_splits(
+        rows, splits, f"{quoted(_TURN)} int", [(at,) for at in range(len(splits))]
+    )
     at = "offset", "row"
-    in_turn = turned.repartitionById(len(splits), "_turn").sortWithinPartitions(
+    in_turn = turned.repartitionById(len(splits), f.col(quoted(_TURN))).sortWithinPartitions(
         *(f"{AT}.{name}" for name in at)
     )
-    return in_turn.drop("_turn", AT, CODE)
+    return in_turn.drop(_TURN, AT, CODE)
 
 
 def beside_splits(
@@ -106,17 +123,19 @@ def beside_splits(
         for split, told in zip(splits, values, strict=True)
         for key in keys_of(split)
     ]
-    table = rows.sparkSession.createDataFrame(known, f"{_KEY} string, {columns}, {_KNOWN} boolean")
+    table = rows.sparkSession.createDataFrame(
+        known, f"{quoted(_KEY)} string, {columns}, {quoted(_KNOWN)} boolean"
+    )
     keyed = rows.withColumn(_KEY, place_key(f.col(AT)["ord"], f.col(AT)["file"]))
     # Hashed: what compares each row with each split takes hours for some thousand files.
     found = keyed.join(f.broadcast(table), _KEY, "left")
-    why = f.concat(f.lit("No split is known of the row at "), f.col(_KEY))
+    # What raises an error outright is taken for chance by Spark. No URL ends like this.
+    told = f.concat(f.lit("No split is known of the row at "), f.col(quoted(_KEY)), f.lit("%"))
+    why = f.url_decode(told)
     given = [name for name in table.columns if name not in (_KEY, _KNOWN)]
     types = {each.name: each.dataType for each in table.schema}
     sure = {
-        name: f.when(f.col(_KNOWN), f.col(quoted(name))).otherwise(
-            f.raise_error(why).cast(types[name])
-        )
+        name: f.when(f.col(quoted(_KNOWN)), f.col(quoted(name))).otherwise(why.cast(types[name]))
         for name in given
     }
     return found.withColumns(sure).drop(_KEY, _KNOWN)

@@ -9,7 +9,6 @@ replaced since is ``SOURCE_CHANGED``, never a mixture.
 
 from __future__ import annotations
 
-import functools
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,8 +26,7 @@ from conductor_py.records import dataclass, field
 from conductor_workers.manifest import OUTPUT_LOG
 from conductor_workers.pipelines.connectors import Discovery, SourceProblem, SplitReader
 from conductor_workers.pipelines.csv_form import form_options, whole_only
-from conductor_workers.pipelines.enforcement import demanded
-from conductor_workers.pipelines.reading import frame_of
+from conductor_workers.pipelines.places import together
 from conductor_workers.pipelines.registry import Place
 from conductor_workers.pipelines.shapes import arrow_schema
 from conductor_workers.pipelines.sinks.bucket import bucket_of
@@ -40,7 +38,8 @@ from conductor_workers.pipelines.sources.committed import (
 )
 from conductor_workers.pipelines.sources.compression import is_compressed
 from conductor_workers.pipelines.sources.file import FileSource
-from conductor_workers.pipelines.sources.folders import with_folders
+from conductor_workers.pipelines.sources.folders import bases_of
+from conductor_workers.pipelines.sources.groups import GroupReader
 from conductor_workers.pipelines.sources.line_reader import TypedLines
 from conductor_workers.pipelines.sources.listing import CutRule, extended, grouped
 from conductor_workers.pipelines.sources.pieces import Lines
@@ -122,8 +121,7 @@ class BucketSource:
     def reader(self, schema: StructType) -> SplitReader:
         """See ``Source``. A value that does not fit is NULL here; ``frame`` sets its row aside."""
         if self.like.format not in _TEXT:
-            groups = replace(self.like.groups(schema), files=self._files)
-            return _Explained(self.name, groups)
+            return self._opened(self.like.groups(schema))
         rows = self.like.line_reader(schema, self._lines)
         return _Explained(self.name, TypedLines(rows, arrow_schema(schema)))
 
@@ -131,18 +129,24 @@ class BucketSource:
         self, spark: SparkSession, splits: Sequence[SplitDescriptor], schema: StructType
     ) -> DataFrame | None:
         """See ``NativeSource``."""
-        return with_folders(splits, schema, partial(self._frame, spark))
+        return together(self.frames(spark, splits, schema), placed=self.like.placing)
 
-    def _frame(
+    def frames(
         self, spark: SparkSession, splits: Sequence[SplitDescriptor], schema: StructType
-    ) -> DataFrame:
-        if self.like.format in _TEXT:
-            frames = self.like.text_pieces(
-                spark, splits, schema, self._lines, explained=partial(_Explained, self.name)
-            )
-            return functools.reduce(lambda left, right: left.unionByName(right), frames)
-        rows = frame_of(spark, self.reader(schema), splits, schema, placed=self.like.placing)
-        return rows if self.like.declared is None else demanded(rows, self.like.declared)
+    ) -> list[DataFrame]:
+        """See ``FileSource``."""
+        like = self.like.knowing(splits, schema, bases_of(self.patterns))
+        explained = partial(_Explained, self.name)
+        frames: list[DataFrame] = []
+        for alike in like.folders.groups(splits).values():
+            if like.format in _TEXT:
+                frames += like.text_pieces(spark, alike, schema, self._lines, explained=explained)
+            else:
+                frames.append(like.group_rows(spark, alike, schema, opened=self._opened))
+        return frames
+
+    def _opened(self, groups: GroupReader) -> SplitReader:
+        return _Explained(self.name, replace(groups, files=self._files))
 
     def placed(
         self, spark: SparkSession, splits: Sequence[SplitDescriptor], schema: StructType

@@ -10,28 +10,25 @@ are no trap.
 
 from __future__ import annotations
 
-import functools
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from conductor_py.pipelines import spec
 from conductor_py.pipelines.record import SplitDescriptor
 from conductor_py.records import dataclass, field
-from conductor_workers.pipelines.connectors import RAW, SourceProblem, SplitReader
+from conductor_workers.pipelines.connectors import AT, CODE, RAW, SourceProblem, SplitReader
 from conductor_workers.pipelines.csv_form import form_options, whole_only
-from conductor_workers.pipelines.enforcement import declared, demanded, enforced
-from conductor_workers.pipelines.places import in_order, placed_by_spark
+from conductor_workers.pipelines.enforcement import completed, declared, enforced
+from conductor_workers.pipelines.places import in_order, placed_by_spark, together
 from conductor_workers.pipelines.reading import frame_of
 from conductor_workers.pipelines.settings import SettingRefused
 from conductor_workers.pipelines.shapes import arrow_schema
 from conductor_workers.pipelines.sources.drift import EXTRA, LENIENT, DriftRule
-from conductor_workers.pipelines.sources.folders import with_folders
+from conductor_workers.pipelines.sources.folders import Folders, bases_of, folders_of
 from conductor_workers.pipelines.sources.groups import GroupReader
-from conductor_workers.pipelines.sources.header import columns_of, names_in
+from conductor_workers.pipelines.sources.header import FileColumns, FirstLines, names_in
 from conductor_workers.pipelines.sources.line_reader import LineReader, TypedLines
 from conductor_workers.pipelines.sources.listing import (
     CutRule,
@@ -39,15 +36,16 @@ from conductor_workers.pipelines.sources.listing import (
     extended,
     file_enumerator,
     files_of,
+    straight,
     unchanged,
 )
 from conductor_workers.pipelines.sources.pieces import Lines
 from conductor_workers.pipelines.sources.plain_rows import PlainRows
+from conductor_workers.pipelines.sources.spark_files import first_line, footer, literally
 from conductor_workers.pipelines.sources.taken_apart import TextForm, all_text
 from conductor_workers.statements import quoted
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
@@ -59,8 +57,6 @@ _TEXT: Final = ("csv", "json")
 _INFERRED_FROM: Final = 4
 _WHOLE: Final = CutRule()
 _HEADS_AT_ONCE: Final = 8
-#: What makes Spark take the name of a file for a pattern.
-_GLOB: Final = re.compile(r"[\\\[\]{}*?]")
 
 
 def open_source(node: spec.Source, place: Place) -> FileSource:
@@ -93,6 +89,8 @@ class FileSource:
     watch: bool = False
     placing: bool = False
     """Whether ``frame`` says where each row stands."""
+    folders: Folders = Folders()
+    """What is known of the splits that are being read."""
 
     def schema(self, spark: SparkSession) -> StructType:
         """See ``Source``. Raises ``SOURCE_UNAVAILABLE`` where there is nothing to infer from."""
@@ -112,7 +110,7 @@ class FileSource:
             reader = reader.option("inferSchema", "true")
         if self.format == "json":  # a line that cannot be read is a bad row, and no column
             reader = reader.option("mode", "DROPMALFORMED")
-        return reader.format(self.format).load(_literally(files)).schema
+        return reader.format(self.format).load(literally(files)).schema
 
     def enumerator(self, restored: Mapping[str, Any]) -> FileEnumerator:
         """See ``Source``."""
@@ -135,31 +133,7 @@ class FileSource:
         self, spark: SparkSession, splits: Sequence[SplitDescriptor], schema: StructType
     ) -> DataFrame | None:
         """See ``NativeSource``."""
-        for split in splits:
-            unchanged(split)
-        return with_folders(splits, schema, partial(self._frame, spark))
-
-    def _frame(
-        self, spark: SparkSession, splits: Sequence[SplitDescriptor], schema: StructType
-    ) -> DataFrame:
-        apart = self._read_apart
-        if apart and (odd := whole_only(self.format, self.options)):
-            raise SettingRefused(
-                f"{self.name}.options.{odd[0]} cannot be heeded while schema tells of columns that "
-                "come or go."
-            )
-        whole = [each for each in splits if not apart and not _is_piece(each)]
-        pieces = [each for each in splits if apart or _is_piece(each)]
-        frames: list[DataFrame] = []
-        if whole:
-            read = self._text_frames if self.format in _TEXT else self._typed_frames
-            frames.extend(read(spark, whole, schema))
-        if pieces and self.format in _TEXT:
-            frames.extend(self.text_pieces(spark, pieces, schema, self.lines))
-        elif pieces:
-            rows = frame_of(spark, self.groups(schema), pieces, schema, placed=self.placing)
-            frames.append(self._demanded(rows))
-        return functools.reduce(lambda left, right: left.unionByName(right), frames)
+        return together(self.frames(spark, splits, schema), placed=self.placing)
 
     def placed(
         self, spark: SparkSession, splits: Sequence[SplitDescriptor], schema: StructType
@@ -171,16 +145,46 @@ class FileSource:
         self, spark: SparkSession, splits: Sequence[SplitDescriptor], schema: StructType
     ) -> DataFrame | None:
         """See ``Ordering``: what tasks of ours read, and one file by itself, have their order."""
-        ours = len(splits) == 1 or all(self._read_apart or _is_piece(each) for each in splits)
-        if ours and self._is_one_frame(splits):
+        if len(splits) == 1:
             return self.frame(spark, splits, schema)
-        rows = self.placed(spark, splits, schema)
-        return None if rows is None else in_order(rows, splits)
+        ours = all(self._read_apart or _is_piece(each) for each in splits)
+        frames = replace(self, placing=True).frames(spark, splits, schema)
+        rows = together(frames, placed=True)
+        return rows.drop(AT, CODE) if ours and len(frames) == 1 else in_order(rows, splits)
 
-    def _is_one_frame(self, splits: Sequence[SplitDescriptor]) -> bool:
-        """Say whether no other header, and no value of a folder, sets some of the splits apart."""
-        paths = {str(each.descriptor["path"]) for each in splits}
-        return len(paths) == 1 or not (self._has_header or any("=" in path for path in paths))
+    def knowing(
+        self, splits: Sequence[SplitDescriptor], schema: StructType, bases: Iterable[str]
+    ) -> FileSource:
+        """Return the source with what the folders of files say of columns; see ``folders_of``."""
+        names = [] if self.declared is None else schema.names
+        return replace(self, folders=folders_of(splits, names, bases))
+
+    def frames(
+        self, spark: SparkSession, splits: Sequence[SplitDescriptor], schema: StructType
+    ) -> list[DataFrame]:
+        """Return the rows of splits, together those whose files have the same columns."""
+        for split in splits:
+            unchanged(split)
+        apart = self._read_apart
+        if apart and (odd := whole_only(self.format, self.options)):
+            raise SettingRefused(
+                f"{self.name}.options.{odd[0]} cannot be heeded while schema tells of columns that "
+                "come or go."
+            )
+        known = self.knowing(splits, schema, map(straight, bases_of(self.patterns)))
+        frames: list[DataFrame] = []
+        for alike in known.folders.groups(splits).values():
+            whole = [each for each in alike if not apart and not _is_piece(each)]
+            pieces = [each for each in alike if apart or _is_piece(each)]
+            if whole and self.format in _TEXT:
+                frames += known.text_files(spark, whole, schema)
+            elif whole:
+                frames.append(known.typed_files(spark, whole, schema))
+            if pieces and self.format in _TEXT:
+                frames += known.text_pieces(spark, pieces, schema, self.lines)
+            elif pieces:
+                frames.append(known.group_rows(spark, pieces, schema))
+        return frames
 
     def verify(self, splits: Sequence[SplitDescriptor]) -> None:
         """See ``Verified``."""
@@ -199,63 +203,101 @@ class FileSource:
         """Return the rows of splits of text, whose lines are read in tasks; ``explained`` gives a
         reader words for what may go wrong.
         """
-        wanted = _without_extra(schema)
         if self.format == "json":
-            reader = self.line_reader(schema, lines)
+            reader = self.line_reader(self._own(splits, schema), lines)
             text = _text_schema(spark, reader.made)
-            rows = frame_of(spark, explained(reader), splits, text, placed=self.placing)
-            yield self.with_types(rows, schema)
+            rows = frame_of(spark, explained(reader), splits, text, placed=self._telling)
+            yield self._as_declared(rows, splits, self._first_lines(splits, schema).own, schema)
             return
         heads = explained(lines)
 
         def head(split: SplitDescriptor) -> Sequence[str]:
             return names_in(heads.head(split), self.options)
 
-        for names, group in self._by_header(splits, wanted, head).items():
+        for columns, group in self._by_columns(splits, schema, head).items():
+            names = columns.read_as
             plain = PlainRows(lines=lines, columns=len(names), options=self.options)
             text = _text_schema(spark, plain.made)
-            rows = frame_of(spark, explained(plain), group, text, placed=self.placing)
-            yield self._as_declared(self._form.rows(rows, names, schema), names, schema)
+            rows = frame_of(spark, explained(plain), group, text, placed=self._telling)
+            rows = self._captured(self._form.rows(rows, names, schema), columns, schema)
+            yield self._as_declared(rows, group, columns, schema)
 
-    def _text_frames(
+    def text_files(
         self, spark: SparkSession, splits: Sequence[SplitDescriptor], schema: StructType
     ) -> Iterator[DataFrame]:
-        wanted, form = _without_extra(schema), self._form
-        for names, group in self._by_header(splits, wanted, self._spark_heads(spark)).items():
+        """Return the rows of whole files of text, which Spark itself reads."""
+        form = self._form
+        for columns, group in self._by_columns(splits, schema, self._heads(spark)).items():
+            names = columns.read_as
             reader = spark.read.options(**form.options).schema(all_text((*names, RAW)))
-            paths = _literally([str(each.descriptor["path"]) for each in group])
-            rows = reader.format(self.format).load(paths)
-            yield self._as_declared(form.cleared(self._native(rows), names, schema), names, schema)
+            paths = literally([str(each.descriptor["path"]) for each in group])
+            read = reader.format(self.format).load(paths)
+            rows = form.cleared(self._native(read), names, schema)
+            rows = self._captured(rows, columns, schema)
+            yield self._as_declared(rows, group, columns, schema)
 
-    def _as_declared(self, rows: DataFrame, names: Sequence[str], schema: StructType) -> DataFrame:
-        return self.with_types(self._captured(rows, names, schema), schema)
-
-    def _typed_frames(
-        self, spark: SparkSession, splits: Sequence[SplitDescriptor], schema: StructType
-    ) -> Iterator[DataFrame]:
-        wanted, paths = arrow_schema(schema), [str(each.descriptor["path"]) for each in splits]
-        for path in paths:
-            # Spark would read a column that vanished as NULL, and say nothing.
-            self._drift.check_types(_footer(path, self.format), wanted, path)
-        reader = spark.read.options(**self.options).schema(schema)
-        rows = reader.format(self.format).load(_literally(paths))
-        yield self._demanded(self._native(rows))
-
-    def _native(self, rows: DataFrame) -> DataFrame:
-        return placed_by_spark(rows) if self.placing else rows
-
-    def _demanded(self, rows: DataFrame) -> DataFrame:
-        return rows if self.declared is None else demanded(rows, self.declared)
-
-    def with_types(self, rows: DataFrame, schema: StructType) -> DataFrame:
+    def _as_declared(
+        self,
+        rows: DataFrame,
+        splits: Sequence[SplitDescriptor],
+        columns: FileColumns,
+        schema: StructType,
+    ) -> DataFrame:
         """Give rows of text their types, as the node declares them."""
         rule = self.declared or spec.Schema(columns=())
-        formats = {
-            kind: self.options[option]
-            for kind, option in (("date", "dateFormat"), ("timestamp", "timestampFormat"))
-            if option in self.options
-        }
-        return enforced(rows, schema, rule, formats=formats)
+        kinds = ("date", "timestamp")
+        formats = {k: self.options[f"{k}Format"] for k in kinds if f"{k}Format" in self.options}
+        whole = self.folders.beside(rows, splits, columns.folders)
+        return enforced(
+            whole, schema, rule, formats=formats, folders=columns.folders, called=columns.called
+        )
+
+    def typed_files(
+        self, spark: SparkSession, splits: Sequence[SplitDescriptor], schema: StructType
+    ) -> DataFrame:
+        """Return the rows of whole files of Parquet or ORC, which Spark itself reads."""
+        own = self._own(splits, schema)
+        wanted, paths = arrow_schema(own), [str(each.descriptor["path"]) for each in splits]
+        for path in paths:
+            # Spark would read a column that vanished as NULL, and say nothing.
+            self._drift.check_types(footer(path, self.format), wanted, path)
+        reader = spark.read.options(**self.options).schema(own)
+        rows = reader.format(self.format).load(literally(paths))
+        return self._completed(self._native(rows), splits, schema)
+
+    def group_rows(
+        self,
+        spark: SparkSession,
+        splits: Sequence[SplitDescriptor],
+        schema: StructType,
+        *,
+        opened: Callable[[GroupReader], SplitReader] = lambda reader: reader,
+    ) -> DataFrame:
+        """Return the rows of splits of row groups or stripes, or of whole files of these, that are
+        read in tasks; ``opened`` says where the files are.
+        """
+        own = self._own(splits, schema)
+        rows = frame_of(spark, opened(self.groups(own)), splits, own, placed=self._telling)
+        return self._completed(rows, splits, schema)
+
+    def _native(self, rows: DataFrame) -> DataFrame:
+        return placed_by_spark(rows, counted=self.placing) if self._telling else rows
+
+    def _completed(
+        self, rows: DataFrame, splits: Sequence[SplitDescriptor], schema: StructType
+    ) -> DataFrame:
+        if self.declared is None:
+            return rows
+        told = self.folders.of(splits[0])
+        whole = self.folders.beside(rows, splits, told)
+        return completed(whole, schema, self.declared, told)
+
+    def _own(self, splits: Sequence[SplitDescriptor], schema: StructType) -> StructType:
+        """Return the columns that the files of splits have themselves."""
+        from pyspark.sql.types import StructType
+
+        told = self.folders.of(splits[0])
+        return StructType([each for each in schema if each.name not in told])
 
     @property
     def lines(self) -> Lines:
@@ -287,55 +329,58 @@ class FileSource:
         return self._drift.captures and self.format != "csv"
 
     @property
+    def _telling(self) -> bool:
+        """Whether rows tell which split they are of."""
+        return self.placing or bool(self.folders.values)
+
+    @property
     def _has_header(self) -> bool:
         return self.format == "csv" and self.options.get("header") == "true"
 
-    def _by_header(
-        self, splits: Sequence[SplitDescriptor], wanted: tuple[str, ...], head: _Head
-    ) -> dict[tuple[str, ...], list[SplitDescriptor]]:
-        """Group splits by the columns of their files; an empty file has none."""
-        if not self._has_header:
-            return {wanted: list(splits)}
-        grouped: dict[tuple[str, ...], list[SplitDescriptor]] = {}
+    def _first_lines(self, splits: Sequence[SplitDescriptor], schema: StructType) -> FirstLines:
+        return FirstLines(
+            options=self.options,
+            wanted=_without_extra(schema),
+            folders=self.folders.of(splits[0]),
+            header=self._has_header,
+            drift=self._drift,
+        )
+
+    def _by_columns(
+        self, splits: Sequence[SplitDescriptor], schema: StructType, head: _Head
+    ) -> dict[FileColumns, list[SplitDescriptor]]:
+        """Group splits by the columns of their files."""
+        first = self._first_lines(splits, schema)
+        if self.format == "json" or not first.telling:
+            return {first.own: list(splits)}
+        grouped: dict[FileColumns, list[SplitDescriptor]] = {}
         of_files = {str(each.descriptor["path"]): each for each in splits}
         with ThreadPoolExecutor(_HEADS_AT_ONCE) as pool:
             heads = dict(zip(of_files, pool.map(head, of_files.values()), strict=True))
         for split in splits:
             path = str(split.descriptor["path"])
-            names = columns_of(heads[path], self.options, wanted, path) or wanted
-            self._drift.check(names, wanted, path)
-            grouped.setdefault(names, []).append(split)
+            grouped.setdefault(first.of(heads[path], path), []).append(split)
         return grouped
 
-    def _spark_heads(self, spark: SparkSession) -> _Head:
+    def _heads(self, spark: SparkSession) -> _Head:
         """Return what tells the values of a file's first line: Spark itself where it alone heeds
         how they are written.
         """
-        if not whole_only(self.format, self.options):
-            return lambda split: names_in(self.lines.head(split), self.options)
-        options = {**self.options, "header": "false", "inferSchema": "false"}
-
-        def first(split: SplitDescriptor) -> Sequence[str | None]:
-            paths = _literally([str(split.descriptor["path"])])
-            return spark.read.options(**options).csv(paths).first() or ()
-
-        return first
+        if whole_only(self.format, self.options):
+            return lambda split: first_line(spark, str(split.descriptor["path"]), self.options)
+        return lambda split: names_in(self.lines.head(split), self.options)
 
     @property
     def _form(self) -> TextForm:
         return TextForm(format=self.format, given=self.options)
 
-    def _captured(self, rows: DataFrame, names: Sequence[str], schema: StructType) -> DataFrame:
-        if EXTRA not in schema.names:
+    def _captured(self, rows: DataFrame, columns: FileColumns, schema: StructType) -> DataFrame:
+        if EXTRA not in schema.names or self.format == "json":
             return rows
         from pyspark.sql import functions as f
 
-        extra = [f.col(quoted(name)) for name in names if name not in schema.names]
+        extra = [f.col(quoted(name)).alias(called) for name, called in columns.called.items()]
         return rows.withColumn(EXTRA, f.to_json(f.struct(*extra)) if extra else f.lit(None))
-
-
-def _literally(paths: Sequence[str]) -> list[str]:
-    return [_GLOB.sub(r"\\\g<0>", path) for path in paths]
 
 
 def _without_extra(schema: StructType) -> tuple[str, ...]:
@@ -344,21 +389,6 @@ def _without_extra(schema: StructType) -> tuple[str, ...]:
 
 def _text_schema(spark: SparkSession, names: Sequence[str]) -> StructType:
     return spark.createDataFrame([], all_text(names)).schema
-
-
-def _footer(path: str, data_format: str) -> pa.Schema:
-    try:
-        if data_format == "parquet":
-            import pyarrow.parquet as pq
-
-            return pq.read_schema(path)
-        from pyarrow import orc
-
-        return orc.ORCFile(path).schema
-    except (OSError, ValueError) as error:
-        raise SourceProblem(
-            "SOURCE_CHANGED", f"The file {path} is no readable {data_format} file: {error}"
-        ) from error
 
 
 def _is_piece(split: SplitDescriptor) -> bool:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
 
+from conductor_py.records import dataclass
 from conductor_workers.pipelines import csv_form
 from conductor_workers.pipelines.connectors import SourceProblem
-from conductor_workers.pipelines.sources.drift import spelt
+from conductor_workers.pipelines.sources.drift import LENIENT, DriftRule, spelt
+
+#: What the name of a column begins with that nobody asked for; no other is named so.
+_UNASKED: Final = "\0"
 
 
 def names_in(line: bytes, options: Mapping[str, str]) -> tuple[str, ...]:
@@ -15,13 +21,92 @@ def names_in(line: bytes, options: Mapping[str, str]) -> tuple[str, ...]:
     return csv_form.names_in(line.decode("utf-8", "replace"), options)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileColumns:
+    """The columns of a file of text as it calls them, in its order; ``folders`` are those declared
+    that it has not, and the names of its folders have.
+    """
+
+    names: tuple[str, ...]
+    wanted: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+
+    @property
+    def read_as(self) -> tuple[str, ...]:
+        """What they are called while they are read, at least one: those that nobody asked for go by
+        number, since their names may be anybody's.
+        """
+        first = {name: at for at, name in reversed(list(enumerate(self.names)))}
+        known = frozenset(self.wanted)
+        return tuple(
+            name if name in known and first[name] == at else f"{_UNASKED}{at}"
+            for at, name in enumerate(self.names or (_UNASKED,))
+        )
+
+    @property
+    def called(self) -> dict[str, str]:
+        """What the file calls the columns that go by number."""
+        pairs = zip(self.read_as, self.names, strict=False)
+        return {as_read: name for as_read, name in pairs if as_read != name}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstLines:
+    """How the first line of a file tells its columns; ``folders`` are columns in the names of its
+    folders.
+    """
+
+    options: Mapping[str, str]
+    wanted: tuple[str, ...]
+    folders: tuple[str, ...] = ()
+    header: bool = False
+    drift: DriftRule = LENIENT
+
+    @property
+    def telling(self) -> bool:
+        """Whether first lines must be looked at."""
+        return self.header or bool(self.folders)
+
+    @property
+    def own(self) -> FileColumns:
+        """The columns of a file of which no line tells anything."""
+        names = tuple(name for name in self.wanted if name not in self.folders)
+        return FileColumns(names=names, wanted=self.wanted, folders=self.folders)
+
+    def of(self, values: Sequence[str | None], path: str) -> FileColumns:
+        """Return the columns of a file with these values in its first line; with none it is empty.
+
+        Raises ``SCHEMA_CHANGED``.
+        """
+        if not values:
+            return self.own
+        if self.header:
+            return self._named(
+                columns_of(values, self.options, self.wanted, path, self.folders), path
+            )
+        if len(values) == len(self.wanted):
+            return FileColumns(names=self.wanted, wanted=self.wanted)
+        numbered = tuple(f"_c{at}" for at in range(len(values)))
+        return replace(self.own, names=self.own.names or numbered)
+
+    def _named(self, names: tuple[str, ...], path: str) -> FileColumns:
+        folders = tuple(name for name in self.folders if name not in names)
+        own = [name for name in self.wanted if name not in folders]
+        self.drift.check(names, own, path)
+        return FileColumns(names=names, wanted=self.wanted, folders=folders)
+
+
 def columns_of(
-    names: Sequence[str | None], options: Mapping[str, str], wanted: Sequence[str], path: str
+    names: Sequence[str | None],
+    options: Mapping[str, str],
+    wanted: Sequence[str],
+    path: str,
+    folders: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """Return the columns that a first line names; those ``wanted`` are spelt as they are there.
 
     What has no name, or one that is there twice, gets what Spark calls it when it looks for the
-    columns itself. Raises ``SCHEMA_CHANGED``.
+    columns itself. Raises ``SCHEMA_CHANGED`` where it names none that the ``folders`` have not.
     """
     given = ["" if name in (None, options.get("nullValue")) else str(name) for name in names]
     found = spelt(given, wanted, path)
@@ -30,7 +115,8 @@ def columns_of(
         f"_c{at}" if not name else f"{name}{at}" if times[name.lower()] > 1 else name
         for at, name in enumerate(found)
     )
-    if called and not set(called) & set(wanted):
+    own = set(wanted).difference(folders)
+    if called and own and not set(called) & set(wanted):
         raise SourceProblem(
             "SCHEMA_CHANGED",
             f"The file {path} has none of the columns {', '.join(wanted)}: its first line names "
