@@ -141,6 +141,23 @@ def test_capitals_do_not_tell_the_columns_of_a_file_apart(
             assert found == rows
 
 
+def test_capitals_do_not_tell_the_fields_inside_a_column_apart(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    inner = pa.struct([("Y", pa.int32())])
+    fields = [("X", pa.int64()), ("L", pa.list_(inner)), ("M", pa.map_(pa.string(), inner))]
+    values = [{"X": 1, "L": [{"Y": 2}], "M": [("K", {"Y": 3})]}, None]
+    table = pa.table({"id": pa.array(values, pa.struct(fields))})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=1)
+    orc.write_table(table, tmp_path / "a.orc")
+    y = "struct<y:bigint,z:int>"
+    for form in ("parquet", "orc"):
+        path = tmp_path / f"a.{form}"
+        none, found = _same(spark, path, f"id struct<l:array<{y}>,m:map<string,{y}>,x:bigint>")
+        assert none == {"id": None}
+        assert found["id"] == ([(2, None)], {"K": (3, None)}, 1)
+
+
 @pytest.mark.parametrize("cut", [False, True])
 def test_a_column_that_a_file_has_twice_is_refused_by_name(
     spark: SparkSession, tmp_path: Path, cut: bool
@@ -350,6 +367,19 @@ _TYPED: dict[str, tuple[Any, str, str]] = {
     "u": (pa.array([4_000_000_000] * 2, pa.uint32()), "bigint", "int"),
     "c": (pa.array(["x"] * 2).dictionary_encode(), "string", "int"),
     "day": (pa.array([date(2026, 1, 1)] * 2, pa.date32()), "date", "timestamp"),
+    "s": (pa.array([{"X": 1}] * 2), "struct<x:bigint>", "struct<x:string>"),
+    "l": (pa.array([[1]] * 2), "array<bigint>", "array<int>"),
+    "m": (
+        pa.array([[(1, 2)]] * 2, pa.map_(pa.int64(), pa.int32())),
+        "map<bigint,int>",
+        "map<int,int>",
+    ),
+    "twice": (
+        pa.array([{"X": 1, "x": 2, "y": 3}] * 2),
+        "struct<y:bigint>",
+        "struct<x:bigint,y:bigint>",
+    ),
+    "long": (pa.array([2**64 - 1] * 2, pa.uint64()), "decimal(20,0)", "decimal(22,0)"),
 }
 
 

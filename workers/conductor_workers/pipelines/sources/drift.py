@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: Columns of a file that the schema does not name, as JSON, when they are to be captured.
 EXTRA: Final = "_extra"
+#: The decimal that Spark reads numbers of 64 bits without a sign as.
+_UNSIGNED: Final = (20, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +84,31 @@ def spelt(found: Iterable[str], wanted: Iterable[str], place: str) -> tuple[str,
     return names
 
 
+def spelt_within(there: pa.DataType, wanted: pa.DataType) -> pa.DataType:
+    """Return a type with the fields inside it spelt as those wanted are."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    if types.is_struct(there) and types.is_struct(wanted):
+        known = {each.name.lower(): each for each in wanted}
+        pairs = [(each, known.get(each.name.lower(), each)) for each in there]
+        return pa.struct(
+            [
+                each.with_name(meant.name).with_type(spelt_within(each.type, meant.type))
+                for each, meant in pairs
+            ]
+        )
+    if types.is_map(there) and types.is_map(wanted):
+        return pa.map_(
+            there.key_field.with_type(spelt_within(there.key_type, wanted.key_type)),
+            there.item_field.with_type(spelt_within(there.item_type, wanted.item_type)),
+        )
+    if types.is_list(there) and types.is_list(wanted):
+        field = there.value_field
+        return pa.list_(field.with_type(spelt_within(field.type, wanted.value_type)))
+    return there
+
+
 def captured(columns: Mapping[str, Sequence[Any]], count: int) -> Iterator[str | None]:
     """Return columns as JSON, row by row, without NULLs; None for all ``count`` rows if there are
     no columns.
@@ -111,8 +138,10 @@ def _readable(there: Any, wanted: Any) -> bool:  # noqa: ANN401 - pyarrow has no
 
     if types.is_dictionary(there):
         there = there.value_type
-    if there.equals(wanted) or types.is_nested(there) or types.is_nested(wanted):
-        return bool(types.is_nested(there) == types.is_nested(wanted))
+    if types.is_nested(there) or types.is_nested(wanted):
+        return _readable_within(there, wanted)
+    if there.equals(wanted):
+        return True
     if types.is_decimal(there) and types.is_decimal(wanted):
         more = wanted.scale - there.scale
         return bool(0 <= more <= wanted.precision - there.precision)
@@ -120,10 +149,31 @@ def _readable(there: Any, wanted: Any) -> bool:  # noqa: ANN401 - pyarrow has no
         # Spark has no numbers without a sign: it takes the next larger one.
         least = there.bit_width + types.is_unsigned_integer(there)
         return bool(least <= wanted.bit_width)
+    if types.is_uint64(there) and types.is_decimal(wanted):
+        return bool((wanted.precision, wanted.scale) == _UNSIGNED)
     if types.is_floating(there) and types.is_floating(wanted):
         return bool(there.bit_width <= wanted.bit_width)
     kinds = (types.is_timestamp, types.is_date32, _is_text, _is_bytes)
     return any(bool(same(there) and same(wanted)) for same in kinds)
+
+
+def _readable_within(there: Any, wanted: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
+    """Say it of lists, maps and structs; a field that is not there is NULL."""
+    from pyarrow import types
+
+    if types.is_struct(there) and types.is_struct(wanted):
+        found: dict[str, list[Any]] = {}
+        for each in there:
+            found.setdefault(each.name.lower(), []).append(each.type)
+        pairs = ((found.get(each.name.lower(), [each.type]), each.type) for each in wanted)
+        return all(len(kinds) == 1 and _readable(kinds[0], kind) for kinds, kind in pairs)
+    if types.is_map(there) and types.is_map(wanted):
+        parts = ((there.key_type, wanted.key_type), (there.item_type, wanted.item_type))
+        return all(_readable(one, other) for one, other in parts)
+    lists = (types.is_list, types.is_large_list, types.is_fixed_size_list)
+    if types.is_list(wanted) and any(same(there) for same in lists):
+        return _readable(there.value_type, wanted.value_type)
+    return False
 
 
 def _is_bytes(kind: Any) -> bool:  # noqa: ANN401 - pyarrow has no types

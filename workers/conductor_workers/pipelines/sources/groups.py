@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, BinaryIO
 from conductor_py.pipelines.record import SplitDescriptor
 from conductor_py.records import dataclass
 from conductor_workers.pipelines.connectors import SourceProblem
-from conductor_workers.pipelines.sources.drift import EXTRA, LENIENT, DriftRule, captured, spelt
+from conductor_workers.pipelines.sources.drift import (
+    EXTRA,
+    LENIENT,
+    DriftRule,
+    captured,
+    spelt,
+    spelt_within,
+)
 from conductor_workers.pipelines.sources.pieces import ROWS, Files, LocalFiles
 from conductor_workers.pipelines.storage import StoreAway
 
@@ -119,8 +126,7 @@ class GroupReader:
         columns = [
             self._extra(table)
             if field.name == EXTRA and self.drift.captures
-            # Spark drops what is shorter than a microsecond.
-            else table[field.name].cast(field.type, safe=not pa.types.is_timestamp(field.type))
+            else _cast(table[field.name], field.type)
             if field.name in table.column_names
             else pa.nulls(table.num_rows, field.type)
             for field in self.schema
@@ -135,3 +141,14 @@ class GroupReader:
         names = [name for name in table.column_names if name not in self.schema.names]
         found = {name: table[name].to_pylist() for name in names}
         return pa.array(list(captured(found, table.num_rows)), pa.string())
+
+
+def _cast(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
+    """Give a column a type that it can be read as: Spark drops parts of a microsecond, too."""
+    import pyarrow as pa
+
+    named = spelt_within(column.type, wanted)
+    if not named.equals(column.type):
+        # A cast goes by names, and makes NULL of a field that has another one.
+        column = pa.chunked_array([each.view(named) for each in column.chunks], type=named)
+    return column.cast(wanted, safe=False)
