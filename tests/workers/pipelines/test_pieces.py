@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -18,6 +19,7 @@ from pyarrow import orc
 
 from conductor_py.pipelines.record import SplitDescriptor
 from conductor_workers.pipelines.connectors import SourceProblem
+from conductor_workers.pipelines.sources import pieces
 from conductor_workers.pipelines.sources.groups import GroupReader
 from conductor_workers.pipelines.sources.line_reader import LineReader
 from conductor_workers.pipelines.sources.listing import (
@@ -110,6 +112,31 @@ def test_row_groups_have_every_row_once(tmp_path: Path, size: int) -> None:
     ]
     assert pa.Table.from_batches(batches).to_pylist() == table.to_pylist()
     assert sum(split.rows for split in splits) == (1000 if len(splits) > 1 else 0)
+
+
+@pytest.mark.thorough(target="timing")
+def test_a_first_line_without_an_end_is_read_in_linear_time(tmp_path: Path) -> None:
+    file, size = tmp_path / "data.csv", 64 << 20
+    file.write_bytes(b"x" * size)
+    (split,) = _splits(_enumerator(file, "csv", "file", 1000))
+    before_s = time.process_time()
+    assert len(Lines(format="csv", header=True).head(split)) == size
+    assert time.process_time() - before_s < 8
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
+@pytest.mark.parametrize("before", [b"", b"\xef\xbb\xbf", b"\r\n \n\r"])
+@pytest.mark.parametrize("portion", [1, 2, 3, 100])
+def test_the_first_line_is_found_wherever_its_portions_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: bytes, before: bytes, portion: int
+) -> None:
+    monkeypatch.setattr(pieces, "_SCAN_BYTES", portion)
+    file = tmp_path / "data.csv"
+    for rest in (b"", end, end + b"b" + end):
+        file.write_bytes(before + b"a,c" + rest)
+        (split,) = _splits(_enumerator(file, "csv", "file", 1000))
+        lines = Lines(format="csv", header=True)
+        assert (lines.head(split), lines.of(split)) == (b"a,c", [b"b"] if b"b" in rest else [])
 
 
 class _Away(io.BytesIO):

@@ -121,17 +121,20 @@ def as_texts(lines: Sequence[bytes]) -> pa.Array:
 
 def _head_of(file: BinaryIO) -> tuple[bytes, int]:
     """Return the first line that is not blank, and where the next one begins."""
-    content, begin, looked = b"", 0, 0
-    while chunk := file.read(_SCAN_BYTES):
-        content += chunk
-        for end in _END.finditer(content, looked):
-            if end.end() == len(content) and end[0] == b"\r":
-                break  # a newline may follow
-            if line := _shown(content[begin : end.start()]):
-                return line, end.end()
+    parts, at, held = list[bytes](), 0, b""
+    while read := file.read(_SCAN_BYTES):
+        chunk, begin = held + read, 0
+        held = b"\r" if chunk.endswith(b"\r") else b""  # a newline may follow
+        chunk = chunk.removesuffix(held)
+        for end in _END.finditer(chunk):
+            parts.append(chunk[begin : end.start()])
             begin = end.end()
-        looked = max(begin, len(content) - 1)
-    return _shown(content[begin:].rstrip(b"\r\n")), len(content)
+            if line := _shown(b"".join(parts)):
+                return line, at + begin
+            parts = []
+        parts.append(chunk[begin:])
+        at += len(chunk)
+    return _shown(b"".join(parts)), at + len(held)
 
 
 def _shown(line: bytes) -> bytes:
