@@ -67,6 +67,12 @@ def test_a_quoted_value_that_may_be_what_null_is_called_is_left_to_spark(tmp_pat
     assert _rows(tmp_path, b"NA,b\n", nullValue="NA") == [[None, "b"]]
 
 
+@pytest.mark.parametrize("options", [{"quote": " "}, {"quote": "\t"}, {"sep": "\\"}, {"sep": " "}])
+def test_blanks_as_quotes_and_odd_separators_are_left_to_spark(tmp_path, options):
+    line = "a,b".replace(",", options.get("sep", ","))
+    assert _rows(tmp_path, f"{line}\n".encode(), **options) == [[line]]
+
+
 def test_one_odd_line_sends_no_others_the_long_way_but_those_of_its_block(tmp_path, monkeypatch):
     monkeypatch.setattr(plain_rows, "_BLOCK_BYTES", 1)
     assert _rows(tmp_path, b'a,b\nc"d,e\nf,g\n') == [["a", "b"], ['c"d,e'], ["f", "g"]]

@@ -98,8 +98,11 @@ class PlainRows:
         separator, quote = separator_of(self.options).encode(), quote_of(self.options).encode()
         if not 1 < self.columns < _MOST_COLUMNS or any(odd in block for odd in _ODD):
             return False
-        # Where blanks stand between values a line of them is a row to some.
-        if len(separator) != 1 or separator <= b" " or len(quote) > 1:
+        # Where blanks stand between or around values a line of them is a row to some; what Spark
+        # does not take for a separator is for it to refuse.
+        if len(separator) != 1 or separator <= b" " or separator == b"\\":
+            return False
+        if len(quote) > 1 or (quote and quote <= b" "):
             return False
         if not quote or quote not in block:
             return True
