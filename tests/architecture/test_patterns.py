@@ -39,11 +39,15 @@ SLOW_WITH_REASON = {
     "conductor_py/model/json_bounds.py:_STRING": (
         "possessive, and what ends it matches whatever comes: it never goes back"
     ),
+    "workers/conductor_workers/pipelines/sources/line_reader.py:_ENDLESS": (
+        "possessive, and matches whatever comes after a quote: it never goes back"
+    ),
     "workers/conductor_workers/pipelines/sinks/file.py:_SUFFIX": "names that Spark gives to files",
 }
 #: Only these are so in what is tried, too.
 _NOT_TRIED = SLOW_WITH_REASON.keys() - {
-    *("conductor_py/pipelines/chance.py:_WORD", "conductor_py/model/json_bounds.py:_STRING")
+    *("conductor_py/pipelines/chance.py:_WORD", "conductor_py/model/json_bounds.py:_STRING"),
+    "workers/conductor_workers/pipelines/sources/line_reader.py:_ENDLESS",
 }
 _LENGTHS = (6_400, 25_600, 102_400)
 #: Four times the text takes four times the work, and sixteen times where it takes its square. What

@@ -252,6 +252,11 @@ _ODD_JSON = (
     ),
     *(b'{"id": [1, 2] , "a" : { "z" : "\\u00e9" } }', b'{"id":' + b"[" * 5000 + b"]" * 5000 + b"}"),
     *(b'{"Id":1}', b'\xef\xbb\xbf{"id":1}', b'{"id":12345678901234567.89}', b'  {"id":1}  '),
+    *(b'\x0c{"id":1}', b'\xc2\xa0{"id":1}', b'\x0b{"id":1}', b'\xe2\x80\x80{"id":1}'),
+    *(b'{"id":+INF,"a":"-INF"}', b'{"id":-INF,"a":[+Infinity,{"b":-INF}]}', b'{"id":+Infinity}'),
+    *(b'[{"id":1},{"id":+INF,"a":null}]', b'{"id":-INF1}', b'{"id":1+INF}', b'{"id":-+INF}'),
+    *(b'{"id":INF}', b'{"id":"\\"+INF","a":-INF}', b'{"id":-INF,"a', b'{"+INF":1,"id":+INF} -INF'),
+    *(b'{"id":-inf}', b'{"id":-INF.5}', b'{"id":"x" -INF}', b'{"id":NaN,"a":true,"b":-INF}'),
     *(b'{"i\\u0064":1,"a":[ {} ]}', b'{"id":"' + b"x" * (1 << 21) + b'"}'),
 )
 

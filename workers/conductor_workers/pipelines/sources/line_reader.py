@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
 
 #: Numbers stay as they are written: a decimal that has been a float is another one.
 _DECODER: Final = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)
+_BLANKS: Final = " \t\r\n"
+#: Texts, to be passed over, and numbers that Spark reads and Python does not.
+_ENDLESS: Final = re.compile(
+    r'"(?:[^"\\]++|\\.)*+"?|(?<![\w.+-])(?:[+-]INF|\+Infinity)(?![\w.])', re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,23 +84,25 @@ class LineReader:
         the first value is not looked at.
         """
         try:
-            text = line.decode("utf-8-sig").lstrip()
-            document, _ = _DECODER.raw_decode(text)
+            text = line.decode("utf-8-sig").lstrip(_BLANKS)
+            document, read = _first(text)
         except (ValueError, RecursionError):
             return [self._unreadable(as_text(line))]
         if isinstance(document, dict):
-            return [self._fields(document, text, path)]
+            return [self._fields(document, text, read, path)]
         if not isinstance(document, list) or not all(isinstance(each, dict) for each in document):
             return [self._unreadable(as_text(line))]
-        pairs = zip(document, _elements(text), strict=True)
-        return [self._fields(each, written, path) for each, written in pairs]
+        pairs = zip(document, _elements(read), strict=True)
+        return [self._fields(each, text[part], read[part], path) for each, part in pairs]
 
-    def _fields(self, document: Mapping[str, Any], text: str, path: str) -> list[str | None]:
+    def _fields(
+        self, document: Mapping[str, Any], text: str, read: str, path: str
+    ) -> list[str | None]:
         self.drift.check(document, self.columns, f"{path}, a row of it,")
-        found = _named(document, text, self.columns)
+        found = _named(document, text, read, self.columns)
         if self.drift.captures:
             more = [name for name in document if name not in self.columns]
-            written = _members(text) if more else {}
+            written = _members(text, read) if more else {}
             found.append(_object({n: written[n] for n in more if document[n] is not None}, more))
         return [*found, None]
 
@@ -150,7 +158,7 @@ def members_in(message: bytes, names: Sequence[str]) -> list[str | None] | None:
         document = _DECODER.decode(text)
     except (ValueError, RecursionError):
         return None
-    return _named(document, text, names) if isinstance(document, dict) else None
+    return _named(document, text, text, names) if isinstance(document, dict) else None
 
 
 def object_in(message: bytes) -> dict[str, Any] | None:
@@ -168,46 +176,65 @@ def _decoded(message: bytes) -> str:
     return message.decode(json.detect_encoding(message), "surrogatepass")
 
 
-def _named(document: Mapping[str, Any], text: str, names: Sequence[str]) -> list[str | None]:
+def _first(text: str) -> tuple[Any, str]:
+    """Return the first value of a text, and the text that it was read from, which is as long: other
+    numbers stand there for those that Spark alone reads. Raises ``ValueError``.
+    """
+    try:
+        return _DECODER.raw_decode(text)[0], text
+    except ValueError:
+        read = _ENDLESS.sub(_passed, text)
+        if read == text:
+            raise
+        return _DECODER.raw_decode(read)[0], read
+
+
+def _passed(found: re.Match[str]) -> str:
+    return found[0] if found[0].startswith('"') else "1" * len(found[0])
+
+
+def _named(
+    document: Mapping[str, Any], text: str, read: str, names: Sequence[str]
+) -> list[str | None]:
     deep = any(isinstance(document.get(name), dict | list) for name in names)
-    written = _members(text) if deep else {}
+    written = _members(text, read) if deep or read != text else {}
     return [_text(document.get(name), written.get(name)) for name in names]
 
 
 def _text(value: Any, written: str | None) -> str | None:  # noqa: ANN401 - any JSON
-    if isinstance(value, dict | list):
-        text = written
-    else:
-        text = value if value is None or isinstance(value, str) else json.dumps(value)
+    if value is None:
+        return None
+    if written is None or written.startswith('"'):
+        written = value if isinstance(value, str) else json.dumps(value)
     # Half of a surrogate pair is no text; Spark makes it a question mark, too.
-    return text and text.encode("utf-8", "replace").decode()
+    return written.encode("utf-8", "replace").decode()
 
 
-def _members(text: str) -> dict[str, str]:
+def _members(text: str, read: str) -> dict[str, str]:
     """Return the members of an object that could be read, each value as it is written."""
-    found, at = dict[str, str](), text.index("{") + 1
-    while text[at := _shown(text, at)] != "}":
-        at = _shown(text, at + 1) if text[at] == "," else at
-        name, at = _DECODER.raw_decode(text, at)
-        begin = _shown(text, _shown(text, at) + 1)
-        _, at = _DECODER.raw_decode(text, begin)
+    found, at = dict[str, str](), read.index("{") + 1
+    while read[at := _shown(read, at)] != "}":
+        at = _shown(read, at + 1) if read[at] == "," else at
+        name, at = _DECODER.raw_decode(read, at)
+        begin = _shown(read, _shown(read, at) + 1)
+        _, at = _DECODER.raw_decode(read, begin)
         found[name] = text[begin:at]
     return found
 
 
-def _elements(text: str) -> list[str]:
-    """Return the elements of a list that could be read, as they are written."""
-    found, at = list[str](), text.index("[") + 1
-    while text[at := _shown(text, at)] != "]":
-        begin = _shown(text, at + 1) if text[at] == "," else at
-        _, at = _DECODER.raw_decode(text, begin)
-        found.append(text[begin:at])
+def _elements(read: str) -> list[slice]:
+    """Return where the elements of a list that could be read stand."""
+    found, at = list[slice](), read.index("[") + 1
+    while read[at := _shown(read, at)] != "]":
+        begin = _shown(read, at + 1) if read[at] == "," else at
+        _, at = _DECODER.raw_decode(read, begin)
+        found.append(slice(begin, at))
     return found
 
 
 def _shown(text: str, at: int) -> int:
     """Return where the next character stands that is no blank."""
-    while text[at] in " \t\r\n":
+    while text[at] in _BLANKS:
         at += 1
     return at
 
