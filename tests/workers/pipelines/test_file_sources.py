@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
@@ -405,6 +406,29 @@ def test_a_time_keeps_its_microseconds(spark: SparkSession, tmp_path: Path) -> N
     orc.write_table(pa.table({"at": instants}), tmp_path / "a.orc")
     found = _same(spark, tmp_path / "a.orc", "at timestamp")
     assert [row["at"].microsecond for row in found] == [1, 1]
+
+
+def test_parquet_that_spark_has_no_types_for_is_read_all_the_same(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    place = tmp_path / "in"
+    place.mkdir()
+    for name, unit, half in (("a", "ns", pa.float16()), ("b", "us", pa.float32())):
+        at = pa.array([1_767_225_600_000_001_999, None], pa.int64())
+        at = (at if unit == "ns" else pc.divide(at, 1000)).cast(pa.timestamp(unit, "UTC"))
+        inner = pa.StructArray.from_arrays([at], names=["at"])
+        table = pa.table({"at": at, "half": pa.array([1.5, -2.0], half), "s": inner})
+        pq.write_table(table, place / f"{name}.parquet", row_group_size=1)
+    columns = "at timestamp, half double, s struct<at:timestamp>"
+    found = _same(spark, place / "a.parquet", columns)
+    assert [row["half"] for row in found] == [-2.0, 1.5]
+    assert found[1]["at"].microsecond == found[1]["s"]["at"].microsecond == 1
+    assert read(spark, place, columns) == sorted(found * 2, key=str)
+    named = [spec.Column(name="half", type="double")]
+    source = source_of(place, "parquet", schema=spec.Schema(columns=tuple(named)))
+    splits, _ = walked(SourceSample(source=source, rows=()), limit=9)
+    rows = source.ordered(spark, splits, source.schema(spark)).collect()
+    assert [row["half"] for row in rows] == [1.5, -2.0] * 2
 
 
 def test_a_time_of_any_year_in_the_form_that_spark_once_wrote_is_itself(

@@ -27,7 +27,7 @@ from conductor_workers.pipelines.settings import SettingRefused
 from conductor_workers.pipelines.shapes import arrow_schema
 from conductor_workers.pipelines.sources.drift import EXTRA, LENIENT, DriftRule
 from conductor_workers.pipelines.sources.folders import Folders, bases_of, folders_of
-from conductor_workers.pipelines.sources.groups import GroupReader
+from conductor_workers.pipelines.sources.groups import GroupReader, read_by_spark
 from conductor_workers.pipelines.sources.header import FileColumns, FirstLines, names_in
 from conductor_workers.pipelines.sources.line_reader import LineReader, TypedLines
 from conductor_workers.pipelines.sources.listing import (
@@ -179,7 +179,7 @@ class FileSource:
             if whole and self.format in _TEXT:
                 frames += known.text_files(spark, whole, schema)
             elif whole:
-                frames.append(known.typed_files(spark, whole, schema))
+                frames += known.typed_files(spark, whole, schema)
             if pieces and self.format in _TEXT:
                 frames += known.text_pieces(spark, pieces, schema, self.lines)
             elif pieces:
@@ -254,16 +254,27 @@ class FileSource:
 
     def typed_files(
         self, spark: SparkSession, splits: Sequence[SplitDescriptor], schema: StructType
-    ) -> DataFrame:
-        """Return the rows of whole files of Parquet or ORC, which Spark itself reads."""
+    ) -> Iterator[DataFrame]:
+        """Return the rows of whole files of Parquet or ORC: Spark itself reads what it has types
+        for.
+        """
         own = self._own(splits, schema)
-        wanted, paths = arrow_schema(own), [str(each.descriptor["path"]) for each in splits]
-        for path in paths:
+        wanted = arrow_schema(own)
+        theirs, ours = list[SplitDescriptor](), list[SplitDescriptor]()
+        for split in splits:
+            path = str(split.descriptor["path"])
+            there = footer(path, self.format)
             # Spark would read a column that vanished as NULL, and say nothing.
-            self._drift.check_types(footer(path, self.format), wanted, path)
-        reader = spark.read.options(**self.options).schema(own)
-        rows = reader.format(self.format).load(literally(paths))
-        return self._completed(self._native(rows), splits, schema)
+            self._drift.check_types(there, wanted, path)
+            by_spark = self.format == "orc" or read_by_spark(there, wanted.names)
+            (theirs if by_spark else ours).append(split)
+        if theirs:
+            reader = spark.read.options(**self.options).schema(own)
+            paths = literally([str(each.descriptor["path"]) for each in theirs])
+            rows = reader.format(self.format).load(paths)
+            yield self._completed(self._native(rows), theirs, schema)
+        if ours:
+            yield self.group_rows(spark, ours, schema)
 
     def group_rows(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
 from conductor_py.pipelines.record import SplitDescriptor
@@ -152,3 +152,19 @@ def _cast(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
         # A cast goes by names, and makes NULL of a field that has another one.
         column = pa.chunked_array([each.view(named) for each in column.chunks], type=named)
     return column.cast(wanted, safe=False)
+
+
+def read_by_spark(there: pa.Schema, names: Sequence[str]) -> bool:
+    """Say whether Spark has types for these columns of a Parquet file: it reads neither nanoseconds
+    nor floats of 16 bits.
+    """
+    wanted = {name.lower() for name in names}
+    return not any(_beyond_spark(each.type) for each in there if each.name.lower() in wanted)
+
+
+def _beyond_spark(kind: pa.DataType) -> bool:
+    from pyarrow import types
+
+    if types.is_nested(kind):
+        return any(_beyond_spark(kind.field(at).type) for at in range(kind.num_fields))
+    return bool(types.is_float16(kind) or (types.is_timestamp(kind) and kind.unit == "ns"))

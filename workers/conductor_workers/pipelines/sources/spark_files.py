@@ -33,7 +33,8 @@ def footer(path: str, data_format: str) -> pa.Schema:
         if data_format == "parquet":
             import pyarrow.parquet as pq
 
-            return pq.read_schema(path)
+            with pq.ParquetFile(path, coerce_int96_timestamp_unit="us") as file:
+                return file.schema_arrow
         from pyarrow import orc
 
         return orc.ORCFile(path).schema
