@@ -13,7 +13,11 @@ from pyspark.sql import DataFrame, SparkSession
 from conductor_py.pipelines import spec
 from conductor_py.pipelines.record import SplitDescriptor
 from conductor_workers.pipelines.places import in_order
+from conductor_workers.pipelines.reading import rows_of
+from conductor_workers.pipelines.sources.bucket import BucketSource
 from conductor_workers.pipelines.sources.listing import CutRule, file_enumerator
+from conductor_workers.pipelines.sources.pieces import LocalFiles
+from conductor_workers.pipelines.storage.s3 import S3Storage
 from conductor_workers.testing import SourceSample
 from conductor_workers.testing.sources import walked
 from tests.workers.pipelines.test_file_sources import source_of
@@ -21,6 +25,19 @@ from tests.workers.pipelines.test_file_sources import source_of
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 _SCHEMA = spec.Schema(columns=(spec.Column(name="id", type="string"),))
+
+
+class _OnDisk(BucketSource):
+    """Objects that are files."""
+
+    __slots__ = ()
+
+    @property
+    def _files(self) -> Any:
+        return LocalFiles()
+
+
+_NOWHERE = S3Storage(bucket="none")
 
 
 def _in_order(spark: SparkSession, path: str) -> tuple[DataFrame, list[SplitDescriptor]]:
@@ -100,3 +117,25 @@ def test_a_watched_path_of_odd_steps_goes_on_after_what_was_found(tmp_path: Path
     enumerator.recall(known)
     found = enumerator.discover(first_ord=3, limit=9).found
     assert [split.descriptor["path"] for split in found] == [f"{tmp_path}/in/f3.csv"]
+
+
+@pytest.mark.parametrize("parts", ["headers", "folders"])
+def test_objects_of_several_headers_or_folders_are_read_in_their_order(
+    spark: SparkSession, tmp_path: Path, parts: str
+) -> None:
+    expected = [f"f{at}" for at in range(5) for _ in range(5 - at)]
+    for at in range(5):
+        odd = at % 2 and parts == "headers"
+        place = tmp_path / (f"day={at % 2}" if parts == "folders" else "in") / f"f{at}.csv"
+        place.parent.mkdir(exist_ok=True)
+        row = f"k,f{at}" if odd else f"f{at},k"
+        place.write_text("\n".join(["a,id" if odd else "id,a", *[row] * (5 - at), ""]))
+    columns = tuple(spec.Column(name=name, type="string") for name in ("id", "day"))
+    like = source_of(tmp_path, "csv", options={"header": True}, schema=spec.Schema(columns=columns))
+    found, _ = walked(SourceSample(source=like, rows=()), limit=99)
+    by_name = sorted(found, key=lambda split: Path(split.descriptor["path"]).name)
+    splits = [replace(split, ord=at) for at, split in enumerate(by_name)]
+    objects = _OnDisk(name="in", storage=_NOWHERE, patterns=(f"{tmp_path}/",), like=like)
+    rows = rows_of(spark, objects, splits, like.schema(spark), ordered=True)
+    assert rows.columns == ["id", "day", "_bad", "_raw"]
+    assert [row["id"] for row in rows.collect()] == expected

@@ -24,9 +24,9 @@ from conductor_py.pipelines import spec
 from conductor_py.pipelines.record import SplitDescriptor
 from conductor_py.records import dataclass, field
 from conductor_workers.manifest import OUTPUT_LOG
-from conductor_workers.pipelines.connectors import Discovery, SourceProblem, SplitReader
+from conductor_workers.pipelines.connectors import AT, CODE, Discovery, SourceProblem, SplitReader
 from conductor_workers.pipelines.csv_form import form_options, whole_only
-from conductor_workers.pipelines.places import together
+from conductor_workers.pipelines.places import in_order, together
 from conductor_workers.pipelines.registry import Place
 from conductor_workers.pipelines.shapes import arrow_schema
 from conductor_workers.pipelines.sinks.bucket import bucket_of
@@ -130,6 +130,15 @@ class BucketSource:
     ) -> DataFrame | None:
         """See ``NativeSource``."""
         return together(self.frames(spark, splits, schema), placed=self.like.placing)
+
+    def ordered(
+        self, spark: SparkSession, splits: Sequence[SplitDescriptor], schema: StructType
+    ) -> DataFrame | None:
+        """See ``Ordering``: the rows of one frame have their order."""
+        placing = replace(self, like=replace(self.like, placing=True))
+        frames = placing.frames(spark, splits, schema)
+        rows = together(frames, placed=True)
+        return rows.drop(AT, CODE) if len(frames) == 1 else in_order(rows, splits)
 
     def frames(
         self, spark: SparkSession, splits: Sequence[SplitDescriptor], schema: StructType
