@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from conductor_py.pipelines import spec
 from conductor_workers.testing import SourceSample
 from conductor_workers.testing.sources import walked
+from tests.workers.pipelines.jobs import Trial, files, job_of
 from tests.workers.pipelines.test_file_sources import Row, read, source_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -176,3 +177,34 @@ def test_without_a_declared_schema_folders_are_no_columns(
     splits, _ = walked(SourceSample(source=source, rows=()), limit=9)
     rows = source.frame(spark, splits, source.schema(spark)).collect()
     assert [row["v"] for row in rows] == [1, 3]
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        {"kind": "map", "select": {"d": "day"}},
+        {"kind": "map", "select": {"n": "1"}},
+        {"kind": "sql", "query": "SELECT day FROM i"},
+    ],
+)
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_a_job_may_want_nothing_that_is_in_the_files(
+    trial: Trial, form: str, node: dict[str, Any]
+) -> None:
+    _written(trial.place / "in" / "day=2026-01-01", form, v=["x"] * 5)
+    source = {
+        "id": "in",
+        "kind": "file",
+        "output": "in_rows",
+        "format": form,
+        "paths": [str(trial.place / "in")],
+        "options": {"header": True} if form == "csv" else {},
+        "schema": {"columns": [{"name": "v", "type": "string"}, {"name": "day", "type": "date"}]},
+    }
+    wanting = {"id": "m", "inputs": {"i": "in_rows"}, "output": "o", **node}
+    out = trial.place / "out"
+    job = job_of(
+        [source], [files("out", "o", out)], [wanting], env={"restart": {"per_pipeline": 0}}
+    )
+    assert trial.run(job).finished
+    assert trial.spark.read.parquet(str(out)).count() == 5

@@ -42,7 +42,7 @@ from conductor_workers.pipelines.sources.listing import (
 from conductor_workers.pipelines.sources.pieces import Lines
 from conductor_workers.pipelines.sources.plain_rows import PlainRows
 from conductor_workers.pipelines.sources.spark_files import first_line, footer, literally
-from conductor_workers.pipelines.sources.taken_apart import TextForm, all_text
+from conductor_workers.pipelines.sources.taken_apart import TextForm, all_text, beside_raw
 from conductor_workers.statements import quoted
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ class FileSource:
             names = columns.read_as
             reader = spark.read.options(**form.options).schema(all_text((*names, RAW)))
             paths = literally([str(each.descriptor["path"]) for each in group])
-            read = reader.format(self.format).load(paths)
+            read = beside_raw(reader.format(self.format).load(paths), names[0])
             rows = form.cleared(self._native(read), names, schema)
             rows = self._captured(rows, columns, schema)
             yield self._as_declared(rows, group, columns, schema)

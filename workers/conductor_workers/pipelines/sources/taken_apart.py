@@ -80,6 +80,16 @@ class TextForm:
         )
 
 
+def beside_raw(rows: DataFrame, name: str) -> DataFrame:
+    """Have Spark read a column whenever it reads ``_raw``, which it refuses to read alone."""
+    from pyspark.sql import functions as f
+
+    # Always so, and nothing that Spark would leave out.
+    text = f.col(quoted(name))
+    always = text.isNull() | (f.octet_length(text) >= 0)
+    return rows.withColumn(RAW, f.when(always, f.col(RAW)))
+
+
 def _others(schema: StructType) -> frozenset[str]:
     """Return the columns that are no text, where what is empty is NULL."""
     return frozenset(each.name for each in schema if each.dataType.typeName() != "string")
