@@ -11,7 +11,6 @@ are no trap.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,7 +27,7 @@ from conductor_workers.pipelines.shapes import arrow_schema
 from conductor_workers.pipelines.sources.drift import EXTRA, LENIENT, DriftRule
 from conductor_workers.pipelines.sources.folders import Folders, bases_of, folders_of
 from conductor_workers.pipelines.sources.groups import GroupReader, read_by_spark
-from conductor_workers.pipelines.sources.header import FileColumns, FirstLines, names_in
+from conductor_workers.pipelines.sources.header import FileColumns, FirstLines, Head, names_in
 from conductor_workers.pipelines.sources.line_reader import LineReader, TypedLines
 from conductor_workers.pipelines.sources.listing import (
     CutRule,
@@ -51,12 +50,10 @@ if TYPE_CHECKING:
 
     from conductor_workers.pipelines.registry import Place
 
-    _Head = Callable[[SplitDescriptor], Sequence[str | None]]
 
 _TEXT: Final = ("csv", "json")
 _INFERRED_FROM: Final = 4
 _WHOLE: Final = CutRule()
-_HEADS_AT_ONCE: Final = 8
 
 
 def open_source(node: spec.Source, place: Place) -> FileSource:
@@ -358,22 +355,13 @@ class FileSource:
         )
 
     def _by_columns(
-        self, splits: Sequence[SplitDescriptor], schema: StructType, head: _Head
+        self, splits: Sequence[SplitDescriptor], schema: StructType, head: Head
     ) -> dict[FileColumns, list[SplitDescriptor]]:
         """Group splits by the columns of their files."""
         first = self._first_lines(splits, schema)
-        if self.format == "json" or not first.telling:
-            return {first.own: list(splits)}
-        grouped: dict[FileColumns, list[SplitDescriptor]] = {}
-        of_files = {str(each.descriptor["path"]): each for each in splits}
-        with ThreadPoolExecutor(_HEADS_AT_ONCE) as pool:
-            heads = dict(zip(of_files, pool.map(head, of_files.values()), strict=True))
-        for split in splits:
-            path = str(split.descriptor["path"])
-            grouped.setdefault(first.of(heads[path], path), []).append(split)
-        return grouped
+        return {first.own: list(splits)} if self.format == "json" else first.grouped(splits, head)
 
-    def _heads(self, spark: SparkSession) -> _Head:
+    def _heads(self, spark: SparkSession) -> Head:
         """Return what tells the values of a file's first line: Spark itself where it alone heeds
         how they are written.
         """

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeAlias
 
+from conductor_py.pipelines.record import SplitDescriptor
 from conductor_py.records import dataclass
 from conductor_workers.pipelines import csv_form
 from conductor_workers.pipelines.connectors import SourceProblem
 from conductor_workers.pipelines.sources.drift import LENIENT, DriftRule, spelt
 
+#: Tells the values of a file's first line.
+Head: TypeAlias = Callable[[SplitDescriptor], Sequence[str | None]]
+_HEADS_AT_ONCE: Final = 8
 #: What the name of a column begins with that nobody asked for; no other is named so.
 _UNASKED: Final = "\0"
 
@@ -63,11 +68,6 @@ class FirstLines:
     drift: DriftRule = LENIENT
 
     @property
-    def telling(self) -> bool:
-        """Whether first lines must be looked at."""
-        return self.header or bool(self.folders)
-
-    @property
     def own(self) -> FileColumns:
         """The columns of a file of which no line tells anything."""
         names = tuple(name for name in self.wanted if name not in self.folders)
@@ -88,6 +88,21 @@ class FirstLines:
             return FileColumns(names=self.wanted, wanted=self.wanted)
         numbered = tuple(f"_c{at}" for at in range(len(values)))
         return replace(self.own, names=self.own.names or numbered)
+
+    def grouped(
+        self, splits: Sequence[SplitDescriptor], head: Head
+    ) -> dict[FileColumns, list[SplitDescriptor]]:
+        """Group splits by the columns of their files, of which ``head`` tells the first line."""
+        if not (self.header or self.folders):
+            return {self.own: list(splits)}
+        of_files = {str(each.descriptor["path"]): each for each in splits}
+        with ThreadPoolExecutor(_HEADS_AT_ONCE) as pool:
+            heads = dict(zip(of_files, pool.map(head, of_files.values()), strict=True))
+        found: dict[FileColumns, list[SplitDescriptor]] = {}
+        for split in splits:
+            path = str(split.descriptor["path"])
+            found.setdefault(self.of(heads[path], path), []).append(split)
+        return found
 
     def _named(self, names: tuple[str, ...], path: str) -> FileColumns:
         folders = tuple(name for name in self.folders if name not in names)
