@@ -59,13 +59,14 @@ def _some_files(place: Path) -> list[str]:
     return [f"f{at}" for at in range(4) for _ in range(at + 2)]
 
 
-def test_the_order_of_files_is_looked_up_and_costs_no_look_at_every_split(
+def test_the_split_of_a_row_is_looked_up_and_neither_searched_nor_taken_apart(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     expected = _some_files(tmp_path / "in")
     found, _ = _in_order(spark, str(tmp_path / "in"))
     assert [row["id"] for row in found.collect()] == expected
     assert "NestedLoop" not in _plan(found)
+    assert "regexp_replace" not in _plan(found)
 
 
 def test_a_row_of_a_file_that_no_split_names_fails_and_takes_no_other_place(

@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
 
 from conductor_py.pipelines.record import SplitDescriptor
 from conductor_workers.pipelines.connectors import AT, CODE
@@ -33,6 +35,9 @@ PLACE: Final = "struct<ord: bigint, file: string, offset: bigint, row: bigint>"
 _KEY: Final = "\0key"
 _KNOWN: Final = "\0known"
 _TURN: Final = "\0turn"
+_PREFIX: Final = re.compile("^file:/+")
+#: How Spark begins the URI of a file on a disk, here and there.
+_SCHEMES: Final = ("file:", "file://")
 #: What a split says that is a part of a file.
 _CUT: Final = frozenset({"start", "first"})
 
@@ -118,15 +123,18 @@ def beside_splits(
     """
     from pyspark.sql import functions as f
 
+    # To take each row's file apart costs more than to read the row.
+    written = {_path(uri): _PREFIX.sub("/", uri) for uri in rows.inputFiles()}
     known = [
         (key, *told, True)
         for split, told in zip(splits, values, strict=True)
-        for key in keys_of(split)
+        for key in _written_keys(split, written)
     ]
     table = rows.sparkSession.createDataFrame(
         known, f"{quoted(_KEY)} string, {columns}, {quoted(_KNOWN)} boolean"
     )
-    keyed = rows.withColumn(_KEY, place_key(f.col(AT)["ord"], f.col(AT)["file"]))
+    at = f.col(AT)
+    keyed = rows.withColumn(_KEY, f.coalesce(at["ord"].cast("string"), at["file"]))
     # Hashed: what compares each row with each split takes hours for some thousand files.
     found = keyed.join(f.broadcast(table), _KEY, "left")
     # What raises an error outright is taken for chance by Spark. No URL ends like this.
@@ -150,6 +158,18 @@ def keys_of(split: SplitDescriptor) -> tuple[str, ...]:
         return (str(split.ord),)
     # Spark takes steps like ``..`` out of a path.
     return str(split.ord), "/" + os.path.abspath(about["path"]).lstrip("/")  # noqa: PTH100
+
+
+def _written_keys(split: SplitDescriptor, written: Mapping[str, str]) -> list[str]:
+    """Return the number of a split, and the URIs by which Spark may call its file."""
+    number, *paths = keys_of(split)
+    names = [written[path] for path in paths if path in written]
+    return [number, *(f"{scheme}{name}" for name in names for scheme in _SCHEMES)]
+
+
+def _path(uri: str) -> str:
+    """See ``path_of``."""
+    return _PREFIX.sub("/", unquote(uri))
 
 
 def place_key(ord: Column, file: Column) -> Column:
