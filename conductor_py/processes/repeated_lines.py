@@ -44,8 +44,10 @@ class RepeatedLines(logging.Filter):
         super().__init__()
         self._facts = facts
         self._monotonic = monotonic
-        self._lock = threading.Lock()
+        # What the collector ends meanwhile may log.
+        self._lock = threading.RLock()
         self._known: dict[Hashable, _Known] = {}
+        self._due: list[tuple[logging.LogRecord, int]] = []
         self._next = math.inf
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -66,16 +68,15 @@ class RepeatedLines(logging.Filter):
         now = self._monotonic()
         if now < self._next and not all_of_them:
             return
-        due = []
         with self._lock:
-            held = [each for each in self._known.values() if each.last is not None]
+            due, self._due = self._due, []
+            held = [each for each in list(self._known.values()) if each.last is not None]
             for each in held:
-                if all_of_them or each.until <= now:
+                if each.last is not None and (all_of_them or each.until <= now):
                     due.append((each.last, each.left_out - 1))
                     each.until, each.left_out, each.last = now + _EVERY_S, 0, None
             self._next = min((each.until for each in held if each.last), default=math.inf)
         for last, left_out in due:
-            assert last is not None
             if left_out:
                 setattr(last, _BESIDE, left_out)
             yield last
@@ -91,16 +92,24 @@ class RepeatedLines(logging.Filter):
             known = self._known.pop(key, _Known(until=-math.inf))
             is_shown = now >= known.until
             self._known[key] = _Known(until=now + _EVERY_S) if is_shown else known
-            if not is_shown:
-                known.left_out += 1
-                known.last = known.last or _kept(record)
-                known.last.created = record.created
-                self._next = min(self._next, known.until)
-            elif len(self._known) > _MOST_KNOWN:
-                del self._known[next(iter(self._known))]
-        if is_shown and known.left_out:
-            setattr(record, _BESIDE, known.left_out)
-        return is_shown
+            if is_shown and len(self._known) > _MOST_KNOWN:
+                self._forget(next(iter(self._known)))
+        if is_shown:
+            if known.left_out:
+                setattr(record, _BESIDE, known.left_out)
+            return True
+        kept = _kept(record)  # what is logged writes itself: never while others wait
+        with self._lock:
+            known.left_out, known.last = known.left_out + 1, kept
+            self._next = min(self._next, known.until)
+        return False
+
+    def _forget(self, key: Hashable) -> None:
+        """Make room; what was held back of it is shown with the next line."""
+        known = self._known.pop(key)
+        if known.last is not None:
+            self._due.append((known.last, known.left_out - 1))
+            self._next = -math.inf
 
     def _said(self, record: logging.LogRecord) -> tuple[str, ...]:
         error = record.exc_info[1] if record.exc_info else None

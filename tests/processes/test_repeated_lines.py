@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import io
 import logging
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
 from conductor_py.config.server import Log
 from conductor_py.processes.logs import configure_logs
 from conductor_py.processes.repeated_lines import RepeatedLines, SparingHandler
+from tests.waiting import PATIENCE_S
 
 
 @pytest.fixture(autouse=True)
@@ -193,6 +196,54 @@ def test_what_goes_on_is_shown_once_in_its_time_whatever_stands_between() -> Non
         "59 away 29",
         "89 away 29",
     ]
+
+
+@contextmanager
+def _sparing(name: str, shown: io.StringIO) -> Iterator[logging.Logger]:
+    log = logging.getLogger(name)
+    handler = SparingHandler(shown, RepeatedLines(lambda _: {}, monotonic=lambda: 0.0))
+    log.addHandler(handler)
+    yield log
+    log.removeHandler(handler)
+
+
+def test_an_argument_that_logs_while_it_is_written_stops_nobody(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    configure_logs(Log())
+    log = logging.getLogger("conductor_py.x")
+
+    class Talking:
+        def __str__(self) -> str:
+            log.warning("I am written")
+            return "it"
+
+    def say() -> None:
+        for _ in range(3):
+            log.warning("This is %s", Talking())
+
+    talker = threading.Thread(target=say, daemon=True)
+    talker.start()
+    talker.join(PATIENCE_S)
+    assert not talker.is_alive()
+    assert "This is it" in capsys.readouterr().err
+
+
+def test_what_is_forgotten_for_want_of_room_is_shown() -> None:
+    shown = io.StringIO()
+    with _sparing("conductor_py.x", shown) as log:
+        for word in ("said", "said", "said", *map(str, range(1_001))):
+            log.warning(word)
+    assert shown.getvalue().split().count("said") == 2
+
+
+def test_of_a_librarys_lines_the_last_words_are_kept() -> None:
+    shown = io.StringIO()
+    with _sparing("urllib3.x", shown) as log:
+        for number in range(3):
+            log.warning("try %d", number)
+        log.handlers[0].close()
+    assert shown.getvalue().split() == ["try", "0", "try", "2"]
 
 
 def test_the_end_of_a_process_shows_what_was_held_back() -> None:
