@@ -72,7 +72,7 @@ def test_an_answer_of_an_hour_ago_says_nothing_about_now() -> None:
     assert server.questions == 3
 
 
-def test_while_a_question_hangs_the_answer_before_does_not_stand(
+def test_an_answer_stands_for_seconds_while_the_next_question_has_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     server, now = Server(), [0.0]
@@ -81,8 +81,7 @@ def test_while_a_question_hangs_the_answer_before_does_not_stand(
     server.goes_on.clear()
     now[0] = 6.0
     monkeypatch.setattr(liveness, "_WAIT_S", 0.01)
-    with pytest.raises(StoreUnavailable, match="has not answered yet"):
-        alive.check()
+    alive.check()  # a server may be slow
     now[0] = 12.0
     monkeypatch.setattr(liveness, "_WAIT_S", PATIENCE_S)  # nobody waits any more
     for _ in range(3):

@@ -16,6 +16,8 @@ from conductor_py.errors import StoreUnavailable
 
 _EVERY_S: Final = 5.0
 """For how long an answer is good: then it is asked anew."""
+_SLOW_S: Final = 60.0
+"""For how long it is told while the next question has no answer: a server may be slow."""
 _WAIT_S: Final = 0.5
 _REQUEST_S: Final = 5.0
 _SILENT: Final = "The search server has not answered yet"
@@ -54,17 +56,21 @@ class Liveness:
         """
         with self._told:
             if self._asked_s is None and not self._is_new():
-                self._asked_s = self._monotonic()
                 threading.Thread(target=self._find_out, name="search-health", daemon=True).start()
+                self._asked_s = self._monotonic()
             problem = _HANGS if self._hangs() else self._problem_soon()
         if problem:
             raise StoreUnavailable(problem)
 
     def _problem_soon(self) -> str:
-        return self._problem if self._told.wait_for(self._is_new, _WAIT_S) else _SILENT
+        is_told = self._told.wait_for(self._is_new, _WAIT_S)
+        return self._problem if is_told or self._age_s() < _SLOW_S else _SILENT
 
     def _is_new(self) -> bool:
-        return self._monotonic() - self._answered_s < _EVERY_S
+        return self._age_s() < _EVERY_S
+
+    def _age_s(self) -> float:
+        return self._monotonic() - self._answered_s
 
     def _hangs(self) -> bool:
         return self._asked_s is not None and self._monotonic() - self._asked_s > _REQUEST_S
