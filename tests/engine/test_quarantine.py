@@ -19,8 +19,10 @@ from conductor_py.engine.decisions import deliberation
 from conductor_py.errors import Conflict, InvalidInput, NotFound, StoreUnavailable
 from conductor_py.model.event import ResultReported
 from conductor_py.model.ids import ExecutionId
+from conductor_py.model.requests import RerunRequest
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
 from tests.builders import (
+    dag,
     fork,
     join,
     pass_time,
@@ -414,6 +416,25 @@ def test_its_termination_ends_a_child_that_has_begun_anew_if_that_was_awaited(
     pass_time(engine, seconds=2)
     assert (status_of(engine, root), status_of(engine, child)) == ("TERMINATED", then)
     assert engine.engine.auditor.whole() == ()
+
+
+def test_its_termination_ends_a_child_that_was_to_take_its_dag_up_again(
+    engine: MemoryEngine,
+) -> None:
+    root = engine.start(dag("w", [sub_workflow("s", workflow("c", simple("x"))), simple("z")]))
+    engine.settle()
+    engine.run("z")
+    run_failing(engine, "x")
+    engine.settle()
+    child = task_of(engine, root, "s")["subWorkflowId"]
+    put_into_quarantine(engine, root)
+    below = str(task_of(engine, child, "x")["taskId"])
+    engine.engine.recovery.rerun(root, RerunRequest(from_task=below))
+    engine.settle()
+    assert status_of(engine, child) == "RUNNING"
+    engine.engine.executions.terminate(root, reason="give up")
+    pass_time(engine, seconds=2)
+    assert (status_of(engine, root), status_of(engine, child)) == ("TERMINATED", "TERMINATED")
 
 
 @pytest.mark.parametrize("ended", ["TERMINATED", "COMPLETED"])

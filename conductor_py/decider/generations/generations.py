@@ -162,16 +162,20 @@ def _end_forgotten(ws: Workspace, event: ChildRevived) -> None:
     ending.leave_child(ws, attempt, reason, nth=event.child_generation)
 
 
-def leave_revived(ws: Workspace, seq: int, child_generation: int) -> None:
+def leave_revived(ws: Workspace, seq: int, child_generation: int, *, through: str) -> None:
     """End a child that has begun a generation of which this execution will not hear, unless no task
     would have waited for it again.
     """
     attempt = ws.attempt(seq)
     if attempt is None or attempt.child is None:
         return
-    event = ChildRevived(seq=seq, child=attempt.child, child_generation=child_generation)
+    event = ChildRevived(
+        seq=seq, child=attempt.child, child_generation=child_generation, through=through
+    )
+    if not ws.over:
+        _end_forgotten(ws, event)
     if not parted(ws, event):
-        reason = f"Workflow {ws.id}, which waited for it, was ended"
+        reason = f"Workflow {ws.id} does not wait for it any more"
         ending.leave_child(ws, attempt, reason, nth=child_generation)
 
 

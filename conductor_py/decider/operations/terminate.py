@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from conductor_py.decider import ending
 from conductor_py.decider.generations import generations
@@ -15,7 +15,9 @@ from conductor_py.model.status import WorkflowStatus
 EMPTIES_INBOX = "empties_inbox"
 """The argument which says that everything in the inbox goes with this, undecided."""
 REVIVED = "revived"
-"""The argument that has the children in that inbox which began anew: generations by seq."""
+"""The argument that has of the children in that inbox which began anew ``[generation, through]``,
+by seq.
+"""
 _UNGIVEN = "terminated by a request that gave no reason"
 
 
@@ -25,9 +27,9 @@ def terminate(ws: Workspace, operation: Operation) -> Answer:
     started only when asked for.
     """
     revived = operation.arguments.get(REVIVED)
-    for seq, generation in revived.items() if isinstance(revived, Mapping) else ():
-        if isinstance(generation, int):
-            generations.leave_revived(ws, int(seq), generation)
+    for seq, told in revived.items() if isinstance(revived, Mapping) else ():
+        if isinstance(told, Sequence):
+            generations.leave_revived(ws, int(seq), int(str(told[0])), through=str(told[1]))
     if ws.over and operation.arguments.get(EMPTIES_INBOX) is True:
         _go_on_with_end(ws)
     reason = operation.arguments.get("reason")

@@ -319,16 +319,16 @@ class Quarantine:
         return self._executor.carry_through(loaded, header, decided, holder)
 
 
-def _revived(events: Sequence[bytes]) -> dict[str, int]:
+def _revived(events: Sequence[bytes]) -> dict[str, list[str | int]]:
     """The children that began anew, of which an inbox would have told; what is in it may be what
     cannot be read.
     """
-    found: dict[str, int] = {}
+    found: dict[str, list[str | int]] = {}
     for stored in events:
         with suppress(UnknownFormat):
             event = load_event(stored)
             if isinstance(event, ChildRevived):
-                found[str(event.seq)] = event.child_generation
+                found[str(event.seq)] = [event.child_generation, event.through]
     return found
 
 
