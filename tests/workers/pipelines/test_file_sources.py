@@ -159,6 +159,16 @@ def test_capitals_do_not_tell_the_fields_inside_a_column_apart(
         assert found["id"] == ([(2, None)], {"K": (3, None)}, 1)
 
 
+@pytest.mark.parametrize("made", [pa.large_list, lambda inner: pa.list_(inner, 1)])
+def test_capitals_do_not_tell_the_fields_of_lists_of_other_kinds_apart(
+    spark: SparkSession, tmp_path: Path, made: Any
+) -> None:
+    lists = pa.array([[{"Y": 2}], [{"Y": 3}]], made(pa.struct([("Y", pa.int32())])))
+    pq.write_table(pa.table({"id": lists}), tmp_path / "a.parquet", row_group_size=1)
+    found = _same(spark, tmp_path / "a.parquet", "id array<struct<y:bigint>>")
+    assert [row["id"] for row in found] == [[(2,)], [(3,)]]
+
+
 @pytest.mark.parametrize("cut", [False, True])
 def test_a_column_that_a_file_has_twice_is_refused_by_name(
     spark: SparkSession, tmp_path: Path, cut: bool

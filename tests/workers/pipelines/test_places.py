@@ -15,7 +15,7 @@ from conductor_py.pipelines.record import SplitDescriptor
 from conductor_workers.pipelines.places import in_order
 from conductor_workers.pipelines.reading import rows_of
 from conductor_workers.pipelines.sources.bucket import BucketSource
-from conductor_workers.pipelines.sources.listing import CutRule, file_enumerator
+from conductor_workers.pipelines.sources.listing import CutRule, file_enumerator, files_of
 from conductor_workers.pipelines.sources.pieces import LocalFiles
 from conductor_workers.pipelines.storage.s3 import S3Storage
 from conductor_workers.testing import SourceSample
@@ -105,6 +105,27 @@ def test_a_file_that_is_found_by_two_ways_is_read_once(spark: SparkSession, tmp_
     ]
     found = node.ordered(spark, splits, node.schema(spark))
     assert [row["id"] for row in found.collect()] == expected
+
+
+def test_a_pattern_that_goes_back_below_a_link_finds_its_files(tmp_path: Path) -> None:
+    (tmp_path / "real" / "a").mkdir(parents=True)
+    (tmp_path / "data").symlink_to(tmp_path / "real")
+    (tmp_path / "real" / "y").mkdir()
+    (tmp_path / "real" / "y" / "f.csv").write_text("id\n1\n")
+    for pattern in ("data/[a]/../y/*.csv", "data/a/../y", "data/a/../y/f.csv"):
+        found = files_of((f"{tmp_path}/{pattern}",))
+        assert [each.path for each in found] == [f"{tmp_path}/real/y/f.csv"]
+
+
+def test_rows_of_a_file_that_an_earlier_version_listed_twice_are_there_twice(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "f.csv").write_text("id\na\nb\n")
+    source = source_of(tmp_path, "csv", options={"header": True}, schema=_SCHEMA)
+    (split,), _ = walked(SourceSample(source=source, rows=()), limit=99)
+    again = replace(split, ord=2, descriptor={**split.descriptor, "path": f"{tmp_path}//f.csv"})
+    found = source.ordered(spark, [split, again], source.schema(spark))
+    assert sorted(row["id"] for row in found.collect()) == ["a", "a", "b", "b"]
 
 
 def test_a_watched_path_of_odd_steps_goes_on_after_what_was_found(tmp_path: Path) -> None:

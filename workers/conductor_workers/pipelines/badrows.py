@@ -126,9 +126,9 @@ def _counted(rows: DataFrame) -> DataFrame:
 
 def _named(spark: SparkSession, splits: Sequence[SplitDescriptor]) -> DataFrame:
     """Return the splits by all their keys."""
-    rows = [
-        (key, split.ord, json.dumps(dict(split.descriptor), default=str))
+    rows = {
+        key: (key, split.ord, json.dumps(dict(split.descriptor), default=str))
         for split in splits
         for key in keys_of(split)
-    ]
-    return spark.createDataFrame(rows, "key string, ord bigint, split string")
+    }
+    return spark.createDataFrame(list(rows.values()), "key string, ord bigint, split string")

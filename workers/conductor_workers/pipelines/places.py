@@ -125,13 +125,14 @@ def beside_splits(
 
     # To take each row's file apart costs more than to read the row.
     written = {_path(uri): _PREFIX.sub("/", uri) for uri in rows.inputFiles()}
-    known = [
-        (key, *told, True)
+    # A checkpoint of an earlier version may name a file twice; either split has its rows.
+    known = {
+        key: (key, *told, True)
         for split, told in zip(splits, values, strict=True)
         for key in _written_keys(split, written)
-    ]
+    }
     table = rows.sparkSession.createDataFrame(
-        known, f"{quoted(_KEY)} string, {columns}, {quoted(_KNOWN)} boolean"
+        list(known.values()), f"{quoted(_KEY)} string, {columns}, {quoted(_KNOWN)} boolean"
     )
     at = f.col(AT)
     keyed = rows.withColumn(_KEY, f.coalesce(at["ord"].cast("string"), at["file"]))

@@ -103,9 +103,14 @@ def spelt_within(there: pa.DataType, wanted: pa.DataType) -> pa.DataType:
             there.key_field.with_type(spelt_within(there.key_type, wanted.key_type)),
             there.item_field.with_type(spelt_within(there.item_type, wanted.item_type)),
         )
-    if types.is_list(there) and types.is_list(wanted):
-        field = there.value_field
-        return pa.list_(field.with_type(spelt_within(field.type, wanted.value_type)))
+    kinds = ((types.is_list, pa.list_), (types.is_large_list, pa.large_list))
+    for same, made in kinds if types.is_list(wanted) else ():
+        if same(there):
+            field = there.value_field
+            return made(field.with_type(spelt_within(field.type, wanted.value_type)))
+    if types.is_fixed_size_list(there) and types.is_list(wanted):
+        inner = there.value_field.with_type(spelt_within(there.value_type, wanted.value_type))
+        return pa.list_(inner, there.list_size)
     return there
 
 

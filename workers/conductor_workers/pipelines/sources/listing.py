@@ -64,13 +64,9 @@ def straight(path: str) -> str:
     """Return a path without ``..`` and empty steps: Spark leaves them out, too, but goes back over
     the name of a link where the system goes back from what it leads to.
     """
-    steps = path.split("/")
-    if ".." in steps:
-        back = len(steps) - steps[::-1].index("..")
-        path = "/".join([os.path.realpath("/".join(steps[:back])), *steps[back:]])
-    if not path:
-        return path
-    return re.sub("^/+", "/", os.path.normpath(path))
+    if ".." in path.split("/"):
+        return os.path.realpath(path)
+    return re.sub("^/+", "/", os.path.normpath(path)) if path else path
 
 
 def unchanged(split: SplitDescriptor) -> None:
@@ -245,10 +241,12 @@ def _numbered(split: SplitDescriptor, number: int) -> SplitDescriptor:
 
 
 def _matching(pattern: str) -> Iterator[str]:
-    base = Path(straight(pattern if Path(pattern).is_dir() else fixed_part(pattern)) or "/")
+    # What goes back may go back over a link: where it leads, no name of a link is left.
+    way = os.path.realpath if ".." in pattern.split("/") else straight
+    base = Path(way(pattern if Path(pattern).is_dir() else fixed_part(pattern)) or "/")
     matched: list[str] = []
     for path in glob.glob(pattern, recursive=True):  # noqa: PTH207 - a pattern may be absolute
-        found = straight(path)
+        found = way(path)
         matched.extend(_below(found) if Path(found).is_dir() else (found,))
     # From the top: who has committed a file may be told above the folder that a pattern names.
     top = Path(base.anchor)
