@@ -353,7 +353,14 @@ def test_a_column_without_a_name_has_the_one_that_spark_gives_it(
 
 @pytest.mark.parametrize("cut", [False, True])
 @pytest.mark.parametrize(
-    "header", ["id,_raw", "id,_at", "_bad,id,_code", "id,_line,_row,0", "id,id2,ID2,id22,id22"]
+    "header",
+    [
+        "id,_raw",
+        *(
+            pytest.param(header, marks=pytest.mark.thorough(target="pipelines"))
+            for header in ("id,_at", "_bad,id,_code", "id,_line,_row,0", "id,id2,ID2,id22,id22")
+        ),
+    ],
 )
 def test_columns_that_nobody_asked_for_may_have_any_name(
     spark: SparkSession, tmp_path: Path, header: str, cut: bool

@@ -19,7 +19,7 @@ from conductor_workers.testing.sources import walked
 from tests.workers.pipelines.jobs import Trial, files, job_of
 from tests.workers.pipelines.test_file_sources import Row, read, source_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.thorough(target="pipelines")]
 
 _FORMS = ["csv", "json", "parquet", "orc"]
 _CUT = pytest.mark.parametrize("cut", [False, True])

@@ -22,7 +22,7 @@ from conductor_workers.testing import SourceSample
 from conductor_workers.testing.sources import walked
 from tests.workers.pipelines.test_file_sources import source_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.thorough(target="pipelines")]
 
 _SCHEMA = spec.Schema(columns=(spec.Column(name="id", type="string"),))
 
