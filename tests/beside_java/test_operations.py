@@ -41,7 +41,7 @@ def test_what_is_taken_up_again_ends_the_same_way(
     compared = 0
     for _ in range(_TURNS):
         theirs, mine = _second_lives(java, left, operation), _second_lives(ours, left, operation)
-        both = sorted(n for n in {*theirs} & {*mine} if not _has_joined_too_early(theirs[n]))
+        both = sorted(n for n in {*theirs} & {*mine} if not _tells_of_before(theirs[n]))
         compared = max(compared, len(both))
         found = {n: differences(forgetful(theirs[n]), mine[n]) for n in both}
         left = {n: left[n] for n in both if found[n]}
@@ -82,13 +82,26 @@ def _is_at_a_script(found: Json) -> bool:
     )
 
 
-def _has_joined_too_early(theirs: Json) -> bool:
-    """Conductor's JOIN fails when it looks between the cancellation of a branch and its retry."""
+def _tells_of_before(theirs: Json) -> bool:
+    """Whether it was Conductor's first life that made the second what it is."""
     return any(
-        (task["type"], task["status"]) == ("JOIN", "FAILED")
-        or ("child" in task and _has_joined_too_early(task["child"]))
+        _has_joined_too_early(task)
+        or ("child" in task and (_keeps_output(task) or _tells_of_before(task["child"])))
         for task in theirs["tasks"].values()
     )
+
+
+def _has_joined_too_early(task: Json) -> bool:
+    """Conductor's JOIN fails when it looks between the cancellation of a branch and its retry."""
+    return (task["type"], task["status"]) == ("JOIN", "FAILED")
+
+
+def _keeps_output(task: Json) -> bool:
+    """A success that went on in its child: beside the child's output, Conductor keeps what is left
+    of the failure's, and whoever reads it is given that, too.
+    """
+    own = {*task["output"]} - {*(task["child"]["output"] or {}), "subWorkflowId"}
+    return task["status"] == "COMPLETED" and bool(own)
 
 
 def _has_changed_variables(found: Json, definition: Json) -> bool:
