@@ -6,6 +6,7 @@ to ask, or what all later tasks of the worker get. So there is a list, in Spark'
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
@@ -46,7 +47,11 @@ _CODECS: Final = frozenset(
         *("uncompressed", "zlib", "zstd"),
     )
 )
-
+#: Spark takes one character for each, or none.
+_SIGNS: Final = frozenset({"charToEscapeQuoteEscaping", "comment", "escape", "quote"})
+_SEPARATORS: Final = frozenset({"delimiter", "sep"})
+#: Characters, and the escapes that Spark knows in a separator.
+_SEPARATOR: Final = re.compile(r"""(?:[^\\]|\\[trbf"'\\])+""", re.DOTALL)
 
 _LISTED: Final = "is not heeded: paths say which files are read"
 _TYPED: Final = "is not heeded: text is given its type by SQL's own rules, and dateFormat and"
@@ -130,3 +135,20 @@ def option_findings(format: str, options: Mapping[str, object]) -> Iterator[tupl
             yield name, f"{hint}; known are {', '.join(sorted(known))}"
         elif name == "compression" and "${" not in str(value) and str(value) not in _CODECS:
             yield name, f"must be one of {', '.join(sorted(_CODECS))}"
+        elif format == "csv" and "${" not in str(value):
+            wrong = _wrong_sign(name, str(value))
+            if wrong:
+                yield name, wrong
+
+
+def _wrong_sign(name: str, text: str) -> str | None:
+    """Say what is wrong with what stands between, around or before values of CSV."""
+    if name in _SIGNS and len(text) > 1:
+        return f"must be one character, not {len(text)}"
+    if name not in _SEPARATORS:
+        return None
+    if not text:
+        return "must be one character or more"
+    if not _SEPARATOR.fullmatch(text):
+        return r"has a backslash that begins no escape; to separate by a backslash, write \\"
+    return None

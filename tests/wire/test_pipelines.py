@@ -68,6 +68,23 @@ def test_third_party_kind_keeps_its_settings_unchecked():
     assert (made.require, made.settings) == (Guarantee.EXACTLY_ONCE, {"warehouse": {"a": [1]}})
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(
+            ("sep", each)
+            for each in ("\t", "\\t", "\\\\", "||", "\\t|\\\\", "\0", "${workflow.input.sep}")
+        ),
+        *(("quote", each) for each in ("", "'", "${workflow.input.quote}")),
+        *((name, "\\") for name in ("escape", "comment", "charToEscapeQuoteEscaping")),
+    ],
+)
+def test_csv_may_be_parted_and_quoted_by_whatever_spark_takes(name: str, value: str):
+    given = {**_FILES, "split": {"by": "file"}, "format": "csv", "options": {name: value}}
+    made = read_job(job([given], [], [sink("out", "a")]))
+    assert made.sources[0].settings["options"] == {name: value}
+
+
 def test_event_time_and_rate_of_a_source():
     body = _simple()
     body["sources"][0] |= {
@@ -116,6 +133,23 @@ def test_event_time_and_rate_of_a_source():
             lambda b: b["sources"][0]["options"].update(compression="java.lang.Runtime"),
             "$.sources[0].options['compression']",
             "must be one of brotli, bzip2",
+        ),
+        *(
+            (
+                lambda b, name=name, value=value: b["sources"][0]["options"].update({name: value}),
+                f"$.sources[0].options['{name}']",
+                says,
+            )
+            for name, value, says in (
+                ("sep", "", "one character or more"),
+                ("sep", "\\", r"write \\"),
+                ("sep", "a\\", r"write \\"),
+                ("delimiter", "\\q", r"write \\"),
+                ("sep", "\\u0000", r"write \\"),
+                ("quote", "''", "must be one character, not 2"),
+                ("escape", "\\\\", "must be one character, not 2"),
+                ("comment", "//", "must be one character, not 2"),
+            )
         ),
         *(
             (lambda b, url=url: b["sources"][2].update(url=url), "$.sources[2].url", says)

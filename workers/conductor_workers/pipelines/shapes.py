@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -114,6 +115,10 @@ class _Unfit:
         """Show the value."""
         return str(self.value)
 
+    def __repr__(self) -> str:
+        """Show the value, where it is part of another."""
+        return repr(self.value)
+
 
 def _bridged(value: Any, type: pa.DataType) -> Any:  # noqa: ANN401 - values of any type
     try:
@@ -131,7 +136,7 @@ def _adapted(value: Any, type: pa.DataType) -> Any:  # noqa: ANN401 - values of 
     if types.is_nested(type):
         return _nested(value, type)
     if types.is_string(type):
-        return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+        return _text(value)
     if types.is_boolean(type):
         return value if isinstance(value, bool) else bool(_whole(value))
     if types.is_decimal(type) and isinstance(value, int | float | str):
@@ -143,6 +148,15 @@ def _adapted(value: Any, type: pa.DataType) -> Any:  # noqa: ANN401 - values of 
     if types.is_timestamp(type) or types.is_date(type):
         return _moment(value, type)
     return value
+
+
+def _text(value: Any) -> str:  # noqa: ANN401 - values of any type
+    """Return a value as text: what JSON has a form for in that, as Spark writes it."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, bool | dict | list):
+        return json.dumps(value, default=str, ensure_ascii=False, separators=(",", ":"))
+    return str(value)
 
 
 def _whole(value: Any) -> int:  # noqa: ANN401 - values of any type
@@ -158,10 +172,13 @@ def _nested(value: Any, type: pa.DataType) -> Any:  # noqa: ANN401 - values of a
     if types.is_struct(type) and isinstance(value, dict):
         return {each.name: _bridged(value.get(each.name), each.type) for each in type}
     if types.is_map(type) and isinstance(value, dict):
-        return [(key, _bridged(each, type.item_type)) for key, each in value.items()]
+        pairs = value.items()
+        return [
+            (_bridged(key, type.key_type), _bridged(each, type.item_type)) for key, each in pairs
+        ]
     if types.is_list(type) and isinstance(value, list | tuple):
         return [_bridged(each, type.value_type) for each in value]
-    return value
+    raise ValueError
 
 
 def _moment(value: Any, type: pa.DataType) -> Any:  # noqa: ANN401 - a date or a moment
