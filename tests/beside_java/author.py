@@ -2,7 +2,9 @@
 of tasks for a worker that does what its input says.
 """
 
+import json
 import random
+import re
 from collections.abc import Callable
 from itertools import count
 from typing import Any
@@ -28,6 +30,7 @@ from tests.beside_java.server import Json
 GIVEN: Json = {"n": 2, "s": "a", "list": [1, 2, 3], "map": {"k": "v"}, "z": None}
 
 _DEEPEST = 3
+_MOST_BRANCHES = 3
 _SCRIPTS = (
     "$.v",
     "$.v == null ? 'none' : $.v",
@@ -50,10 +53,12 @@ class Author:
     """Writes one definition after another.
 
     A task reads what stands before it, or itself. Not what opens in the same moment, its containers
-    and the branches beside it: how much of that is there already is the one thing in which the
-    servers are not meant to be alike. For the same reason a branch reads no variables, and writes
-    those of its own names, and does not end the execution; and what may fail and be passed over in
-    it is not retried (Conductor's JOIN may look in between).
+    and the branches beside it or not waited for: how much of that is there already is the one thing
+    in which the servers are not meant to be alike. For the same reason a branch reads no variables,
+    and writes those of its own names, and does not end the execution; what may fail and be passed
+    over in it is not retried (Conductor's JOIN may look in between); a loop has nothing permissive
+    (Conductor's goes on until it looks), and one that forgets its iterations does not read them
+    (Conductor forgets the one before in the midst of the next).
     """
 
     def __init__(self, chance: random.Random) -> None:
@@ -86,14 +91,15 @@ class Author:
         """The reference of a task that others stand in: they do not read it."""
         return f"{letter}{next(self._numbers)}"
 
-    def _branches(self, many: int, depth: int) -> list[list[Json]]:
-        """Lists of tasks that do not read each other's."""
+    def _branches(self, many: int, depth: int, awaited: int = _MOST_BRANCHES) -> list[list[Json]]:
+        """Lists of tasks that do not read each other's; what follows may read the ``awaited``."""
         before, inside = self._refs, []
         made = []
-        for _ in range(many):
+        for number in range(many):
             self._refs = list(before)
             made.append(self._list(depth + 1))
-            inside += self._refs[len(before) :]
+            if number < awaited:
+                inside += self._refs[len(before) :]
         self._refs = before + inside
         return made
 
@@ -164,7 +170,7 @@ class Author:
         kind = self._chance.random()
         if kind < 0.12:
             facts["optional"] = True
-        elif kind < 0.18:
+        elif kind < 0.18 and not self._in_loop:
             facts["permissive"] = True
         if self._forks and kind < 0.18:
             facts["retryCount"] = 0
@@ -222,10 +228,11 @@ class Author:
     def _fork(self, depth: int) -> list[Json]:
         ref = self._outer("f")
         self._forks += 1
-        branches = self._branches(self._chance.randrange(1, 4), depth)
+        many = self._chance.randrange(1, _MOST_BRANCHES + 1)
+        awaited = self._chance.choice((_MOST_BRANCHES, _MOST_BRANCHES, 1, 0))
+        branches = self._branches(many, depth, awaited)
         self._forks -= 1
-        lasts = [branch[-1]["taskReferenceName"] for branch in branches]
-        on = self._chance.choice((lasts, lasts, lasts[:1], []))
+        on = [branch[-1]["taskReferenceName"] for branch in branches[:awaited]]
         self._refs.append(ref)
         return [fork(ref, *branches), join(self._ref("j"), *on)]
 
@@ -280,7 +287,8 @@ class Author:
             )
         )
         inputs: Json = {"v": value}
-        if self._chance.random() < 0.2 and "FORK_JOIN_DYNAMIC" not in str(body):
+        forgets = self._chance.random() < 0.2
+        if forgets and "FORK_JOIN_DYNAMIC" not in str(body) and not _is_read_inside(body):
             inputs["keepLastN"] = 1
         self._refs.append(ref)
         return [do_while(ref, condition, *body, inputParameters=inputs)]
@@ -319,3 +327,10 @@ class Author:
             "inputParameters": {"branches": branches, "inputs": inputs},
         }
         return [typed("FORK_JOIN_DYNAMIC", ref, **facts), join(self._ref("j"))]
+
+
+def _is_read_inside(body: list[Json]) -> bool:
+    """Whether a task in it reads one of them: perhaps the iteration before."""
+    text = json.dumps(body)
+    refs = re.findall(r'"taskReferenceName": "(\w+)"', text)
+    return any(f"${{{ref}." in text for ref in refs)

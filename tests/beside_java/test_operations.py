@@ -100,7 +100,7 @@ def _keeps_output(task: Json) -> bool:
     """A success that went on in its child: beside the child's output, Conductor keeps what is left
     of the failure's, and whoever reads it is given that, too.
     """
-    own = {*task["output"]} - {*(task["child"]["output"] or {}), "subWorkflowId"}
+    own = {*task["output"]} - {*(task["child"]["output"] or {})}
     return task["status"] == "COMPLETED" and bool(own)
 
 

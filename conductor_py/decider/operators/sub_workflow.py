@@ -177,7 +177,9 @@ def ended(ws: Workspace, spot: Spot, attempt: Attempt, child: str, state: ChildS
             _refuse(ws, spot, attempt, lost)
             return
         output = stored
-    output = {**output, "subWorkflowId": child}
+    # It stands first, as in Conductor, and is this child's whatever the child says.
+    own = {"subWorkflowId": child}
+    output = {**own, **output, **own}
     status = _STATUS_OF.get(state.status, TaskStatus.FAILED)
     reason = None
     if not status.successful:
