@@ -54,10 +54,14 @@ def complete(ws: Workspace) -> None:
     """End the execution because everything is done; failed permissive tasks make it FAILED."""
     if not ws.permissive_failures:
         end(ws, WorkflowStatus.COMPLETED, None)
-        return
-    reasons = _permissive(ws).reasons
+    else:
+        end(ws, WorkflowStatus.FAILED, permissive_reason(ws))
+
+
+def permissive_reason(ws: Workspace) -> str:
+    """Why an execution fails that has gone past failures to its end."""
     other = "A task could not run" if ws.plan.is_dag else "A permissive task failed"
-    end(ws, WorkflowStatus.FAILED, " ".join(reasons) or other)
+    return " ".join(_permissive(ws).reasons) or other
 
 
 def note_permissive(ws: Workspace, attempt: Attempt) -> None:

@@ -56,9 +56,10 @@ class Author:
     and the branches beside it or not waited for: how much of that is there already is the one thing
     in which the servers are not meant to be alike. For the same reason a branch reads no variables,
     and writes those of its own names, and does not end the execution; what may fail and be passed
-    over in it is not retried (Conductor's JOIN may look in between); a loop has nothing permissive
-    (Conductor's goes on until it looks), and one that forgets its iterations does not read them
-    (Conductor forgets the one before in the midst of the next).
+    over in it is not retried (Conductor's JOIN may look in between); a child with branches is not
+    passed over (what it gives when it fails is what they have come to); a loop has nothing
+    permissive (Conductor's goes on until it looks), and one that forgets its iterations does not
+    read them (Conductor forgets the one before in the midst of the next).
     """
 
     def __init__(self, chance: random.Random) -> None:
@@ -311,7 +312,7 @@ class Author:
         self._refs, self._in_loop, self._in_child, self._forks = outer
         inputs = {"n": self._value(), "s": self._value()}
         task = sub_workflow(ref, child, inputParameters=inputs)
-        return [self._perhaps_optional(task)]
+        return [task if "FORK_JOIN" in json.dumps(child) else self._perhaps_optional(task)]
 
     def _spread(self, _: int) -> list[Json]:
         ref = self._outer("g")

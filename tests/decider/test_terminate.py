@@ -8,6 +8,7 @@ from conductor_py.testing import MemoryEngine
 from tests.builders import (
     fork,
     join,
+    run_failing,
     simple,
     status_of,
     sub_workflow,
@@ -61,6 +62,48 @@ def test_unknown_status_fails_the_task(engine: MemoryEngine, status: Any) -> Non
     started = engine.start(workflow("w", terminate("t", status)))
     assert engine.statuses(started) == {"t": "FAILED"}
     assert status_of(engine, started) == "FAILED"
+
+
+@pytest.mark.parametrize("status", ["COMPLETED", "FAILED", "TERMINATED"])
+def test_a_permissive_failure_before_makes_it_failed(engine: MemoryEngine, status: str) -> None:
+    """As a Java server does; what a TERMINATE says of a failure of its own stands."""
+    ending = terminate("t", status, workflowOutput={"v": 1})
+    started = engine.start(workflow("w", simple("a", permissive=True), ending, simple("z")))
+    run_failing(engine, "a", "told so")
+    found = engine.workflow(started)
+    assert (found["status"], found["output"]) == ("FAILED", {"v": 1})
+    assert engine.statuses(started) == {"a": "FAILED", "t": "COMPLETED"}
+    assert found["failedReferenceTaskNames"] == ["a"]
+    own = "TERMINATE task t: FAILED" if status == "FAILED" else "Task a (a) failed: told so"
+    assert found["reasonForIncompletion"] == own
+
+
+def test_a_permissive_failure_in_a_child_that_ends_itself_fails_the_parent(
+    engine: MemoryEngine,
+) -> None:
+    child = workflow("child", simple("a", permissive=True), terminate("t"))
+    started = engine.start(workflow("w", sub_workflow("u", child), simple("z")))
+    run_failing(engine, "a")
+    engine.settle()
+    assert status_of(engine, started) == "FAILED"
+    assert engine.statuses(started) == {"u": "FAILED"}
+
+
+def test_what_was_passed_over_before_does_not_make_it_failed(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", simple("a", optional=True), terminate("t")))
+    run_failing(engine, "a")
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_a_permissive_failure_that_a_retry_has_mended_does_not_count(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", simple("a", permissive=True), simple("b"), terminate("t")))
+    run_failing(engine, "a")
+    run_failing(engine, "b")
+    assert status_of(engine, started) == "FAILED"
+    engine.engine.recovery.retry(started)
+    engine.run("a")
+    engine.run("b")
+    assert status_of(engine, started) == "COMPLETED"
 
 
 def test_terminate_in_a_branch_cancels_its_siblings(engine: MemoryEngine) -> None:

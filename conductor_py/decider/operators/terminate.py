@@ -18,7 +18,9 @@ _STATUSES = {
 
 
 def open_(ws: Workspace, spot: Spot) -> None:
-    """End the execution; a status that is not one of the three fails the task instead."""
+    """End the execution, which has FAILED if a permissive task has; a status that is not one of the
+    three fails the task instead.
+    """
     value = resolve_input(ws, spot, ws.next_seq)
     status = _STATUSES.get(str(value.get("terminationStatus")))
     attempt = control.create(
@@ -36,6 +38,8 @@ def open_(ws: Workspace, spot: Spot) -> None:
     output = _output(value.get("workflowOutput"))
     control.finish(ws, spot, attempt, TaskStatus.COMPLETED, output=output)
     why = _reason(spot.node.ref, status, value.get("terminationReason"))
+    if ws.permissive_failures and status is not WorkflowStatus.FAILED:
+        status, why = WorkflowStatus.FAILED, ending.permissive_reason(ws)
     failed = None if status is WorkflowStatus.COMPLETED else attempt
     ending.end(ws, status, why, failed=failed, output=output)
 
