@@ -159,7 +159,7 @@ def _executions(place: str, one: Json, other: Json) -> Iterator[tuple[str, Any, 
         yield f"{place}/status", one["status"], other["status"]
         return
     mine, theirs = one["tasks"], other["tasks"]
-    refs = sorted({*mine, *theirs})
+    refs = sorted({*mine, *theirs} - _kept_by_chance(mine, theirs))
     if _cut(one):
         alike = all(_status(mine, ref) == _status(theirs, ref) != "CANCELED" for ref in refs)
         refs = [ref for ref in refs if _status(mine, ref) == _status(theirs, ref) != "CANCELED"]
@@ -180,10 +180,21 @@ def _cut(execution: Json) -> bool:
 
 
 def _telling(execution: Json) -> bool:
-    """Whether its output is one that it states, or that of its last task, where one is the last."""
+    """Whether its output is one that it states, or that of its last task, where one is the last.
+
+    What a child gives that failed is what its branches have come to, and so is what is read of it.
+    """
     beside = any(task["type"] == "FORK" for task in execution["tasks"].values())
     nested = any("child" in task for task in execution["tasks"].values())
-    return execution["stated"] or not (beside or nested or _cut(execution))
+    cut = _cut(execution)
+    return not (nested and cut) if execution["stated"] else not (beside or nested or cut)
+
+
+def _kept_by_chance(mine: Json, theirs: Json) -> set[str]:
+    """Of an iteration that is forgotten, Conductor may write a task again."""
+    if not any("keepLastN" in task["input"] for task in mine.values()):
+        return set()
+    return {ref for ref, task in mine.items() if task["iteration"] and ref not in theirs}
 
 
 def _left_behind(task: Json | None) -> bool:

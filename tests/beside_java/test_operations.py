@@ -112,13 +112,15 @@ def _has_changed_variables(found: Json, definition: Json) -> bool:
     )
 
 
-def _reads_itself(definition: Any) -> bool:
-    """Whether a child is given something of the attempt before it."""
+def _reads_itself(definition: Any, *, inside: bool = False) -> bool:
+    """Whether a child, or a task in one, is given something of the attempt before it: another child
+    has none.
+    """
     if isinstance(definition, list):
-        return any(map(_reads_itself, definition))
+        return any(_reads_itself(each, inside=inside) for each in definition)
     if not isinstance(definition, dict):
         return False
     own = f"${{{definition.get('taskReferenceName')}."
-    is_child = definition.get("type") == "SUB_WORKFLOW"
-    mine = is_child and own in json.dumps(definition.get("inputParameters"))
-    return mine or any(map(_reads_itself, definition.values()))
+    inside = inside or definition.get("type") == "SUB_WORKFLOW"
+    mine = inside and own in json.dumps(definition.get("inputParameters"))
+    return mine or any(_reads_itself(each, inside=inside) for each in definition.values())
