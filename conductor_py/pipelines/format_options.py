@@ -133,22 +133,17 @@ def option_findings(format: str, options: Mapping[str, object]) -> Iterator[tupl
             meant = spelt.get(name.lower())
             hint = f"is written {meant}" if meant else f"is no option of {format}"
             yield name, f"{hint}; known are {', '.join(sorted(known))}"
-        elif name == "compression" and "${" not in str(value) and str(value) not in _CODECS:
-            yield name, f"must be one of {', '.join(sorted(_CODECS))}"
-        elif format == "csv" and "${" not in str(value):
-            wrong = _wrong_sign(name, str(value))
-            if wrong:
-                yield name, wrong
+        elif "${" not in str(value):
+            yield from ((name, wrong) for wrong in _wrong_value(name, str(value)))
 
 
-def _wrong_sign(name: str, text: str) -> str | None:
-    """Say what is wrong with what stands between, around or before values of CSV."""
-    if name in _SIGNS and len(text) > 1:
-        return f"must be one character, not {len(text)}"
-    if name not in _SEPARATORS:
-        return None
-    if not text:
-        return "must be one character or more"
-    if not _SEPARATOR.fullmatch(text):
-        return r"has a backslash that begins no escape; to separate by a backslash, write \\"
-    return None
+def _wrong_value(name: str, text: str) -> Iterator[str]:
+    """Say why an option cannot have this value."""
+    if name == "compression" and text not in _CODECS:
+        yield f"must be one of {', '.join(sorted(_CODECS))}"
+    elif name in _SIGNS and len(text) > 1:
+        yield f"must be one character, not {len(text)}"
+    elif name in _SEPARATORS and not text:
+        yield "must be one character or more"
+    elif name in _SEPARATORS and not _SEPARATOR.fullmatch(text):
+        yield r"has a backslash that begins no escape; to separate by a backslash, write \\"

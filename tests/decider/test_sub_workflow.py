@@ -276,6 +276,15 @@ def test_terminate_task_in_the_child_ends_only_the_child(engine: MemoryEngine) -
     assert engine.statuses(started)["z"] == "SCHEDULED"
 
 
+def test_the_output_begins_with_the_child_and_is_of_no_child_of_it(engine: MemoryEngine) -> None:
+    """Texts show an output in its order, as a Java server does."""
+    child = workflow("c", terminate("t", workflowOutput={"v": 2, "subWorkflowId": "below"}))
+    started = engine.start(workflow("w", sub_workflow("s", child)))
+    engine.settle()
+    task = task_of(engine, started, "s")
+    assert list(task["outputData"].items()) == [("subWorkflowId", task["subWorkflowId"]), ("v", 2)]
+
+
 def test_children_side_by_side(engine: MemoryEngine) -> None:
     branches = [[sub_workflow(f"s{n}", _CHILD)] for n in range(20)]
     refs = [f"s{n}" for n in range(20)]
