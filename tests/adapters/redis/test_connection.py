@@ -300,5 +300,6 @@ def test_a_server_that_cannot_write_its_files_is_away_and_not_damaged() -> None:
             assert "cannot write its files" in refused.value.message
         assert connection.command("GET", "there") == b"1"
     finally:
+        connection.command("CONFIG", "SET", "save", "")  # or it would not stop before it has saved
         connection.close()
         server.stop()

@@ -81,7 +81,9 @@ def test_a_file_whose_name_reads_as_a_pattern_is_read_itself(
     assert [row["name"] for row in found] == sorted(names)
 
 
-@pytest.mark.parametrize("by", ["file", "bytes"])
+@pytest.mark.parametrize(
+    "by", ["file", pytest.param("bytes", marks=pytest.mark.thorough(target="pipelines"))]
+)
 def test_files_of_any_name_and_header_are_read_in_the_order_of_their_splits(
     spark: SparkSession, tmp_path: Path, by: str
 ) -> None:

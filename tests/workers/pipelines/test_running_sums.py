@@ -67,6 +67,7 @@ def rounds(spark: SparkSession, tmp_path: Path) -> Rounds:
 _PRICE = "SELECT 1 AS k, cast(1.25 AS decimal(12,2)) AS x"
 
 
+@pytest.mark.thorough(target="pipelines")
 def test_sums_of_decimals_go_on_behind_every_base(rounds: Rounds) -> None:
     for number in range(1, 14):
         ((_, total, mean),) = rounds.take(_PRICE)
