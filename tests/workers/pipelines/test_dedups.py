@@ -91,7 +91,7 @@ def test_the_last_row_is_that_of_the_last_epoch_after_a_stop(trial: Trial) -> No
     assert sorted(row["n"] for row in trial.rows(trial.place / "out").collect()) == [57, 58, 59]
 
 
-@pytest.mark.parametrize("keep", ["first", "last"])
+@pytest.mark.parametrize("keep", ["first", pytest.param("last", marks=_OTHERS)])
 def test_columns_may_have_a_dot_in_their_names(trial: Trial, keep: str) -> None:
     job = job_of(
         [generated("a", 30, split=10)],
@@ -107,7 +107,7 @@ def test_columns_may_have_a_dot_in_their_names(trial: Trial, keep: str) -> None:
     assert sorted(row[0] for row in trial.rows(trial.place / "out").collect()) == [0, 1, 2]
 
 
-@pytest.mark.parametrize("kind", ["lookup", "join"])
+@pytest.mark.parametrize("kind", ["lookup", pytest.param("join", marks=_OTHERS)])
 def test_keys_of_a_join_may_have_a_dot_in_their_names(trial: Trial, kind: str) -> None:
     (trial.place / "side.json").write_text('{"s.k": 2, "name": "two"}\n')
     side: Job = {

@@ -408,7 +408,21 @@ _TYPED: dict[str, tuple[Any, str, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", list(_TYPED))
+#: One that is wider, one that has fields, and the one that no type of Spark's holds.
+_TYPICAL = {"u", "s", "long"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *sorted(_TYPICAL),
+        *(
+            pytest.param(name, marks=pytest.mark.thorough(target="pipelines"))
+            for name in _TYPED
+            if name not in _TYPICAL
+        ),
+    ],
+)
 def test_a_type_that_loses_something_is_refused_whole_and_cut(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
@@ -492,7 +506,17 @@ def test_rows_of_which_only_the_folder_is_wanted_are_all_there(
     assert found == [{"day": date(2026, 1, 1)}] * 3
 
 
-@pytest.mark.parametrize("form", ["csv", "json", "parquet", "orc"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        "csv",
+        "parquet",
+        *(
+            pytest.param(form, marks=pytest.mark.thorough(target="pipelines"))
+            for form in ("json", "orc")
+        ),
+    ],
+)
 def test_columns_that_a_sink_makes_folders_of_come_back(trial: Trial, form: str) -> None:
     options = {"header": True} if form == "csv" else {}
     made = {

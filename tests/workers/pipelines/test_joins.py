@@ -97,7 +97,9 @@ def test_rows_that_are_kept_by_another_type_are_not_joined_in_part(trial: Trial)
     assert "both.on[0]: rows are kept by int already, and compared as bigint" in reason
 
 
-@pytest.mark.parametrize("kind", ["lookup", "join", "timed"])
+@pytest.mark.parametrize(
+    "kind", ["join", *(pytest.param(kind, marks=_OTHERS) for kind in ("lookup", "timed"))]
+)
 def test_capitals_do_not_tell_columns_of_two_inputs_apart(trial: Trial, kind: str) -> None:
     (trial.place / "side.json").write_text('{"ID": 2, "Name": "two", "then": 1735689602}\n')
     columns = ("ID bigint", "Name string", "then bigint")
