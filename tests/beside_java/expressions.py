@@ -79,8 +79,12 @@ _FUNCTIONS = (
 _AGGREGATES = ("min()", "max()", "avg()", "sum()", "stddev()", "sum(1, 2)", "max(7)")
 _BEHIND_DESCENT = ("*", "[0]", "[-1]", "[1:]", "[0,1]", "[*]", "['id']", "['id','name']")
 _SEVERAL = re.compile(r"\*|\.\.|\?\(|:|,")
-#: Directly behind '..' these are something else here, too.
-_DESCENDED = re.compile(r"\.\.(\.?\*|\[[^?\]]*\])[.\[]|\.\.\[\?|\.\.\.?\w+\(")
+#: Directly behind '..' these are something else here, too; and so is an element of several lists,
+#: where one of them is too short.
+_UNLIKE = re.compile(
+    r"\.\.(\.?\*|\[[^?\]]*\])[.\[]|\.\.\[\?|\.\.\.?\w+\("
+    r"|(\.\.|',').*\.(first|last|index)\("
+)
 _ROOTS = ("workflow.input", "workflow.input", "workflow.input", "workflow.variables", "before")
 _WHOLE = (
     *("workflow.input", "workflow.status", "workflow.version", "workflow.workflowType"),
@@ -155,7 +159,7 @@ class Writer:
             if self._chance.random() < 0.15:
                 of_one = () if _SEVERAL.search(path) else _AGGREGATES
                 path += "." + self._chance.choice((*_FUNCTIONS, *of_one))
-            if not _DESCENDED.search(path):
+            if not _UNLIKE.search(path):
                 return path
 
     def _step(self) -> str:
