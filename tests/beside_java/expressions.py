@@ -79,11 +79,11 @@ _FUNCTIONS = (
 _AGGREGATES = ("min()", "max()", "avg()", "sum()", "stddev()", "sum(1, 2)", "max(7)")
 _BEHIND_DESCENT = ("*", "[0]", "[-1]", "[1:]", "[0,1]", "[*]", "['id']", "['id','name']")
 _SEVERAL = re.compile(r"\*|\.\.|\?\(|:|,")
-#: Directly behind '..' these are something else here, too; and so is an element of several lists,
-#: where one of them is too short.
+#: Directly behind '..' these are something else here, too; and so is an element of several lists
+#: of which one is too short, as the empty one is, and the last element of a list of one.
 _UNLIKE = re.compile(
     r"\.\.(\.?\*|\[[^?\]]*\])[.\[]|\.\.\[\?|\.\.\.?\w+\("
-    r"|(\.\.|',').*\.(first|last|index)\("
+    r"|(\.\.none|\['none',.*)\.(first|last|index)\(|mixed\[-1\]\.(last|index)\("
 )
 _ROOTS = ("workflow.input", "workflow.input", "workflow.input", "workflow.variables", "before")
 _WHOLE = (

@@ -42,11 +42,7 @@ _OTHERS = pytest.mark.thorough(target="pipelines")
 @pytest.mark.parametrize("rounds", [2, pytest.param(100, marks=_OTHERS)])
 @pytest.mark.parametrize(
     "how",
-    [
-        pytest.param("whole files", marks=_OTHERS),
-        "whole files and pieces",
-        pytest.param("rows with all that they have", marks=_OTHERS),
-    ],
+    [pytest.param(how, marks=() if "pieces" in how else _OTHERS) for how in _READ],
 )
 def test_the_first_and_the_last_row_of_a_key_are_kept_as_they_stand_in_the_source(
     trial: Trial, how: str, rounds: int

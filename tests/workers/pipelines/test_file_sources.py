@@ -27,6 +27,8 @@ from conductor_workers.testing.sources import walked
 from tests.workers.pipelines.jobs import Trial, files, generated, job_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+#: Of variants that differ little, one or two go with every change.
+_OTHERS = pytest.mark.thorough(target="pipelines")
 
 _CUTS = {"csv": "bytes", "json": "bytes", "parquet": "row_groups", "orc": "stripes"}
 
@@ -81,9 +83,7 @@ def test_a_file_whose_name_reads_as_a_pattern_is_read_itself(
     assert [row["name"] for row in found] == sorted(names)
 
 
-@pytest.mark.parametrize(
-    "by", ["file", pytest.param("bytes", marks=pytest.mark.thorough(target="pipelines"))]
-)
+@pytest.mark.parametrize("by", ["file", pytest.param("bytes", marks=_OTHERS)])
 def test_files_of_any_name_and_header_are_read_in_the_order_of_their_splits(
     spark: SparkSession, tmp_path: Path, by: str
 ) -> None:
@@ -359,7 +359,7 @@ def test_a_column_without_a_name_has_the_one_that_spark_gives_it(
     [
         "id,_raw",
         *(
-            pytest.param(header, marks=pytest.mark.thorough(target="pipelines"))
+            pytest.param(header, marks=_OTHERS)
             for header in ("id,_at", "_bad,id,_code", "id,_line,_row,0", "id,id2,ID2,id22,id22")
         ),
     ],
@@ -414,14 +414,7 @@ _TYPICAL = {"u", "s", "long"}
 
 @pytest.mark.parametrize(
     "name",
-    [
-        *sorted(_TYPICAL),
-        *(
-            pytest.param(name, marks=pytest.mark.thorough(target="pipelines"))
-            for name in _TYPED
-            if name not in _TYPICAL
-        ),
-    ],
+    [pytest.param(name, marks=() if name in _TYPICAL else _OTHERS) for name in _TYPED],
 )
 def test_a_type_that_loses_something_is_refused_whole_and_cut(
     spark: SparkSession, tmp_path: Path, name: str
@@ -508,14 +501,7 @@ def test_rows_of_which_only_the_folder_is_wanted_are_all_there(
 
 @pytest.mark.parametrize(
     "form",
-    [
-        "csv",
-        "parquet",
-        *(
-            pytest.param(form, marks=pytest.mark.thorough(target="pipelines"))
-            for form in ("json", "orc")
-        ),
-    ],
+    ["csv", "parquet", *(pytest.param(form, marks=_OTHERS) for form in ("json", "orc"))],
 )
 def test_columns_that_a_sink_makes_folders_of_come_back(trial: Trial, form: str) -> None:
     options = {"header": True} if form == "csv" else {}
